@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from deskmate.testing.knowledge.knowledge_checks import take_found
+from tests.fact_loop import FactLoop
 
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=100)
 settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=10)
@@ -15,9 +16,14 @@ settings.register_profile("soak", parent=settings.get_profile("ci"), max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one worker more than there are cores: many tests wait for a process or a screen."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    return "asyncio", {"loop_factory": FactLoop}
 
 
 @pytest.fixture(autouse=True)

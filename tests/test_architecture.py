@@ -31,7 +31,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "runtime": frozenset({"runtime", "core", "ports", "errors", "texts"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
-    "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),
+    "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "errors"}),
     "trust": frozenset({"trust", "fs", "core", "ports", "stores", "workspace", "errors", "config"}),
     "queries": frozenset(
@@ -40,9 +40,10 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "app": frozenset(
         {"app", "fs", "queries", "trust", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}
     ),
-    "faces": frozenset({"faces", "app", "queries", "trust", TOP}),
+    "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),
+    "faces": frozenset({"faces", "app", "queries", "trust", "errors", TOP}),
     "__main__": frozenset({"faces"}),
-    TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app"}),
+    TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app", "library"}),
 }
 
 CORE_THIRD_PARTY = frozenset({"pydantic"})
@@ -95,6 +96,7 @@ CORE_REFUSES = frozenset(
         "ctypes",
     }
 )
+ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"})
 CORE_REFUSES_CALLS = frozenset({"open", "print", "input"})
 CORE_REFUSES_METHODS = frozenset({"now", "utcnow", "today"})
 
@@ -106,6 +108,8 @@ def violations(path: PurePosixPath, source: str) -> list[str]:
     if layer not in MAY_IMPORT:
         return [f"{path}:1 is in {layer!r}, which is no layer of the table; move it or add the layer"]
     found = [*import_violations(path, layer, tree), *size_violations(path, source, tree)]
+    if layer != "config":
+        found += environment_violations(path, tree)
     return [*found, *purity_violations(path, tree)] if layer == "core" else found
 
 
@@ -169,6 +173,16 @@ def purity_violations(path: PurePosixPath, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} calls {ast.unparse(method)}, which core may not"
 
 
+def environment_violations(path: PurePosixPath, tree: ast.Module) -> Iterator[str]:
+    """Yield each place that reads or changes the environment. Only config may: others get values as arguments."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in ENVIRONMENT:
+                yield f"{path}:{node.lineno} uses os.{name}, which only config may"
+            case ast.ImportFrom(module="os", names=names) if used := ENVIRONMENT & {alias.name for alias in names}:
+                yield f"{path}:{node.lineno} uses os.{min(used)}, which only config may"
+
+
 def size_violations(path: PurePosixPath, source: str, tree: ast.Module) -> Iterator[str]:
     lines = len(source.splitlines())
     if lines > MAX_FILE_LINES:
@@ -222,6 +236,7 @@ def test_the_source_keeps_to_the_plan() -> None:
             "import click, deskmate\nfrom deskmate import Team, app\nfrom ..web import page",
         ),
         ("__init__.py", "from deskmate.core.names import Name\nfrom .app import open_team"),
+        ("config/environment.py", "import os\n\nx = os.environ"),
     ],
 )
 def test_what_the_plan_allows_passes(path: str, source: str) -> None:
@@ -299,6 +314,9 @@ def test_what_the_plan_allows_passes(path: str, source: str) -> None:
             "1 imports deskmate.testing.FakeClock, which deskmate may not",
         ),
         ("__init__.py", "from deskmate import faces", "1 imports deskmate.faces, which deskmate may not"),
+        ("app/a.py", "import os\n\nx = os.environ.get('A')", "3 uses os.environ, which only config may"),
+        ("faces/a.py", "from os import getenv", "1 uses os.getenv, which only config may"),
+        ("workspace/a.py", "def f(environ=os.environ): ...", "1 uses os.environ, which only config may"),
         ("utils.py", "", "1 is in 'utils', which is no layer of the table; move it or add the layer"),
         ("helpers/a.py", "", "1 is in 'helpers', which is no layer of the table; move it or add the layer"),
     ],

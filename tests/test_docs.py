@@ -187,8 +187,6 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 
 def test_the_pages_with_snippets_are_these() -> None:
     assert names(RUNNING) == [
-        "README.md",
-        "README.zh.md",
         "docs/reference/formats/index.md",
         "docs/reference/models.md",
         "docs/reference/testing.md",

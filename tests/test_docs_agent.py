@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from deskmate.config import choose_fallback, load_settings
+from pydantic import BaseModel
+
+from deskmate.config import choose_fallback, settings_loader
 from deskmate.config import settings as settings
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
@@ -46,17 +48,17 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
 
 def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path: Path) -> None:
     text = page("reference/settings.md")
-    tables = {"The file": settings.Written, "Prices": settings.Prices}
+    tables: dict[str, type[BaseModel]] = {"The file": settings.Written, "Prices": settings.Prices}
     assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
     assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]
     assert names_in(section(text, "Models")) == [*settings.DEFAULT_MODELS, *settings.ModelSettings.model_fields]
-    assert names_in(section(text, "The environment")) == [*load_settings._VARIABLES]
+    assert names_in(section(text, "The environment")) == [*settings_loader._VARIABLES]
     assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*settings.DEFAULT_MODELS.values()]
     (example,) = (snippet for snippet in snippets(text) if snippet.language == "toml")
     file = settings.config_folder({"HOME": str(tmp_path)}) / "settings.toml"
     file.parent.mkdir(parents=True)
     file.write_text(example.text, encoding="utf-8")
-    assert choose_fallback(load_settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
+    assert choose_fallback(settings_loader.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
 
 
 def test_the_pages_about_outputs_and_permissions_have_the_exit_codes_and_the_modes() -> None:

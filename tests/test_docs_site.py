@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from docs.import_graph import drawn, imports, reduced, rows
 from docs.site_check import missing_names, problems, remote_loads
 from tests.test_docs import DOCS, ROOT
 
@@ -50,6 +51,17 @@ def test_a_public_name_that_the_reference_lacks_is_found() -> None:
 def test_every_picture_is_shown_on_a_page() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     assert [path.name for path in (DOCS / "pictures").glob("*.svg") if f"pictures/{path.name}" not in text] == []
+
+
+def test_the_picture_of_imports_is_drawn_from_the_code() -> None:
+    picture = (DOCS / "pictures" / "imports.svg").read_text(encoding="utf-8")
+    assert picture == drawn(reduced(imports())), "run: make pictures"
+
+
+def test_arrows_that_follow_from_others_are_left_out() -> None:
+    graph = {"app": frozenset({"core", "ports"}), "ports": frozenset({"core"}), "core": frozenset[str]()}
+    assert reduced(graph) == {"app": {"ports"}, "ports": {"core"}, "core": frozenset()}
+    assert rows(reduced(graph)) == [["app"], ["ports"], ["core"]]
 
 
 def test_a_problem_names_its_file(tmp_path: Path) -> None:

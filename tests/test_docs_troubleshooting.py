@@ -14,15 +14,18 @@ import pytest
 from deskmate import JsonlStore
 from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.faces.conversations import Place, held
+from tests.faces.chat_program import ChatProgram, chat_program
 from tests.test_docs import page, snippets
 
 # These need another machine or 15 seconds. Other tests check their words.
 ELSEWHERE = (
     "deskmate: parked: Cannot connect to",
-    "deskmate: mode dontAsk runs commands unasked",
-    "deskmate: …: Read-only file system",
-    "deskmate: …: No space left on device",
+    "deskmate: parked: The certificate of",
+    "deskmate: Mode dontAsk runs commands without asking",
+    "deskmate: Cannot use …: Read-only file system",
+    "deskmate: Cannot use …: No space left on device",
+    "Install the package bubblewrap.",
+    "Fix that, then try again.",
 )
 FAULTS = {
     "401": ErrorStatus(401, message="invalid x-api-key"),
@@ -69,11 +72,11 @@ class Provider:
 class User:
     """Types commands in one folder and keeps what was printed."""
 
-    place: Place
+    place: ChatProgram
     printed: str = ""
 
     def types(self, *words: str, stdin: str = "", **env: str) -> None:
-        end = Place(self.place.folder, {**self.place.env, **env}).piped(stdin, *words)
+        end = ChatProgram(self.place.folder, {**self.place.env, **env}).piped(stdin, *words)
         self.printed += end.stdout + end.stderr
 
     def asks_models(self) -> None:
@@ -125,14 +128,14 @@ class User:
 
 
 def test_every_message_on_the_page_is_printed(tmp_path: Path) -> None:
-    with held(tmp_path, answers, Provider()) as place:
-        user = User(Place(place.folder, {**place.env, "DESKMATE_MODEL": "anthropic:claude-sonnet-5-5"}))
+    with chat_program(tmp_path, answers, Provider()) as place:
+        user = User(ChatProgram(place.folder, {**place.env, "DESKMATE_MODEL": "anthropic:claude-sonnet-5-5"}))
         user.asks_models()
         user.stops()
         user.starts()
         user.loses_records()
     printed = re.sub(r"before record \d+", "before record 4", user.printed)
-    printed = re.sub(r"Open: lead:\d+\.0", "Open: lead:3.0", printed)
+    printed = re.sub(r"questions: lead:\d+\.0", "questions: lead:3.0", printed)
     shown = [line for line in messages(page("how-to/troubleshooting.md")) if not line.startswith(ELSEWHERE)]
     assert shown
     assert [line for line in shown if not is_printed(line, printed)] == []

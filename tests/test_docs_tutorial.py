@@ -3,7 +3,7 @@
 Three kinds of block count: `sh` runs to its end, `python` is saved under the name in its first line, and of `console`
 each command is typed and its output compared. One whose first line is a comment is a terminal of its own: what it
 prints is waited for, not its end. All else on the pages is for reading. The model is that of
-`examples/02_tutorial.py`. `test_docs` beside checks links and the other snippets.
+`examples/tutorial_script.py`. `test_docs` beside checks links and the other snippets.
 """
 
 import os
@@ -36,7 +36,7 @@ _VARIES = (
     (r"\$\d+\.\d+", "so much"),
     (r"\bprocess \d+", "process"),
     (r"[\d,]+ tokens in, \d+ out", "so many"),
-    (r"\d+ entries before these; all: -n \d+", "some entries"),
+    (r"\d+ entries before these. To see all: -n \d+", "some entries"),
     (r"\(coder:\d+\.0\)", "(a call)"),
     (r"^0\.\d+$", "so much"),
     (r"\bin \d+\.\d+s", "in a moment"),
@@ -121,7 +121,7 @@ class Reader:
     def _watch(self, block: Console) -> None:
         for typed in block.typed:
             if block.terminal or "^C" in typed.shown:
-                self._open(typed, ROOT if "checkout" in block.terminal else None)
+                self._open(typed, ROOT if "clone" in block.terminal else None)
             else:
                 self._compare(typed)
 
@@ -248,10 +248,8 @@ def test_the_pages_that_are_typed_are_these() -> None:
     assert [path.name for path in HOW_TO] == [
         "files.md",
         "headless.md",
-        "models.md",
         "resume.md",
         "roles.md",
-        "tools.md",
         "watch.md",
     ]
 

@@ -1,6 +1,7 @@
 """Every error Deskmate raises on purpose.
 
-Each text names the thing, what was expected, and the next step. A face may print it as it is.
+An error has a message, which says what happened and names the value, and a hint, which says how to fix it. Faces print
+the hint on its own line. `str(error)` is both. `Problem` is the same for what is reported without an exception.
 
     DeskmateError
     ├── BadInput                 the caller passed something malformed
@@ -17,18 +18,76 @@ Each text names the thing, what was expected, and the next step. A face may prin
     │   │   └── Unreachable      no connection to its server could be made
     │   ├── PromptTooLong        more than fits in its window: make room, then ask again
     │   └── ModelRejected        permanent: a wrong key, an unknown model, an unsupported request
+    ├── RunStopped               a run of a program stopped before it was done
+    │   └── NoResult             the lead ended without the result that the program asked for
     ├── PlayerFailed             the process that ran a member ended before the member left
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
         ├── Held                 another process holds that seat
+        │   └── TeamRunning      another process runs that team
         ├── StoreUnavailable     may or may not have been written: append the same record again
         ├── StoreCorrupt         a broken promise on disk: a person must look
         └── UnsafeFolder         a folder that cannot be trusted to keep streams
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something a person should know, that stops nothing. `hint`: how to fix it, or empty."""
+
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return joined(self.message, self.hint)
+
+
+def joined(message: str, hint: str) -> str:
+    """Return a message and its hint as one text."""
+    if not hint:
+        return message
+    return f"{message}{' ' if message.endswith(('.', '?', '!')) else '. '}{hint}"
+
 
 class DeskmateError(Exception):
-    """The base class of all errors of Deskmate."""
+    """The base class of all errors of Deskmate.
+
+    `message`: what happened, with the value. It does not end with a period, unless a model reads it too. `hint`: how to
+    fix it, as a sentence or a command, or empty. `str(error)` is the message, then the hint.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(*((message, hint) if hint else (message,)))
+        self.message, self.hint = message, hint
+
+    def __str__(self) -> str:
+        return joined(self.message, self.hint)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Not by calling the class again, as exceptions do: a subclass may take other arguments.
+        return _restored, (type(self), self.args, dict(self.__dict__))
+
+
+class SystemProblem(OSError):
+    """The operating system refused something, and we know how to fix that: `hint` says how."""
+
+    def __init__(self, code: int, message: str, hint: str, filename: str | None = None) -> None:
+        super().__init__(code, message, *([] if filename is None else [filename]))
+        self.hint = hint
+
+
+def hint_of(error: OSError) -> str:
+    """Return how to fix this, or an empty text if we do not know."""
+    return error.hint if isinstance(error, SystemProblem) else ""
+
+
+def _restored(kind: type[DeskmateError], args: tuple[object, ...], fields: Mapping[str, object]) -> DeskmateError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class BadInput(DeskmateError, ValueError):
@@ -48,7 +107,7 @@ class TooLarge(BadRecord):
 
 
 class Refused(DeskmateError):
-    """A rule does not allow this. The text says which rule, and what to do instead.
+    """A rule does not allow this. The message says which rule, the hint what to do instead.
 
     `roster`: the record of the roster that the text is based on, if it says who is on the team.
     """
@@ -65,7 +124,7 @@ class TaskRefused(Refused):
 
 
 class BadSettings(DeskmateError):
-    """What the user configured cannot be used. The text says where to change it."""
+    """What the user configured cannot be used. The hint says where to change it."""
 
 
 class ToolError(DeskmateError):
@@ -79,8 +138,8 @@ class ModelError(DeskmateError):
 class ModelTrouble(ModelError):
     """A temporary problem on the way to a model. `retry_after`: how many seconds the provider asked to wait."""
 
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
-        super().__init__(reason)
+    def __init__(self, message: str, retry_after: float | None = None, hint: str = "") -> None:
+        super().__init__(message, hint)
         self.retry_after = retry_after
 
 
@@ -96,6 +155,18 @@ class ModelRejected(ModelError):
     """The provider will not answer this request, however often it is sent."""
 
 
+class RunStopped(DeskmateError):
+    """A run of a program stopped before it was done. `outcome`: what there is of it."""
+
+    def __init__(self, message: str, outcome: object, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.outcome = outcome
+
+
+class NoResult(RunStopped):
+    """The lead ended without handing in the result that a program asked for."""
+
+
 class PlayerFailed(DeskmateError):
     """The process that ran a member ended before the member left."""
 
@@ -108,7 +179,7 @@ class Conflict(StoreError):
     """Somebody else appended first. Read and decide again."""
 
     def __init__(self, stream: str, expect: int, last: int) -> None:
-        super().__init__(f"{stream} is at record {last}, not {expect}; read what is new and decide again")
+        super().__init__(f"{stream} is at record {last}, not {expect}", "Read the new records and decide again.")
         self.stream, self.expect, self.last = stream, expect, last
 
 
@@ -116,12 +187,31 @@ class Held(StoreError):
     """Another process holds that seat."""
 
     def __init__(self, seat: str, note: str) -> None:
-        super().__init__(f"the seat '{seat}' is held by {note or 'someone'}; stop that holder first")
+        super().__init__(f"The seat '{seat}' is held by {note or 'another process'}", "Stop that process first.")
         self.seat, self.note = seat, note
+
+
+class TeamRunning(Held):
+    """Another process runs that team."""
+
+    def __init__(self, team: str, note: str) -> None:
+        super().__init__("lead", note)
+        self.message = f"Team '{team}' is already running in {note or 'another process'}"
+        self.hint = (
+            f"To watch it, run: deskmate tail lead {team} -f\n"
+            f"To write to it, run: deskmate send lead TEXT --team {team}\n"
+            "To run it here, stop that process first."
+        )
 
 
 class StoreUnavailable(StoreError):
     """The store did not answer. The operation may or may not have happened."""
+
+    @classmethod
+    def of(cls, place: object, error: OSError) -> "StoreUnavailable":
+        """Return the error for a file or folder that the operating system refused."""
+        hint = hint_of(error) or "Fix that, then try again."
+        return cls(f"Cannot use {place}: {error.strerror or error}", hint)
 
 
 class StoreCorrupt(StoreError):

@@ -1,7 +1,7 @@
 """The seams: what the runtime needs from the outside, as narrow as possible.
 
 The adapters in `stores/`, `models/`, `tools/`, `workspaces/` and `launchers/` implement them. `runtime/` uses them and
-never knows which adapter it has. `Desk` is the opposite: what the runtime lets a tool touch.
+never knows which adapter it has. `ToolContext` is the opposite: what the runtime lets a tool touch.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -297,7 +297,7 @@ class Mail(Protocol):
         """Send to each recipient once. A repeat continues with the rest."""
 
 
-class Desk(Protocol):
+class ToolContext(Protocol):
     """All that a tool may touch while it runs one call."""
 
     @property
@@ -371,7 +371,7 @@ class Desk(Protocol):
     def background(self) -> Background:
         """What the agent has started without waiting for it."""
 
-    async def errand(self, prompt: str, agent_type: AgentType) -> Result:
+    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
         """Run a subagent and return its answer. Run again after a crash, it continues where it was."""
 
 
@@ -390,11 +390,11 @@ class Tool(Protocol):
     def arguments(self) -> type[BaseModel]:
         """The class of its arguments. Unknown arguments are forbidden."""
 
-    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: Any, context: ToolContext) -> Attempt:
         """Return what the permission rules see of a call."""
 
-    def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
+    def fix(self, arguments: Any, context: ToolContext) -> tuple[str, ...]:
         """Return what must stay the same if the call runs again, such as a broadcast's recipients; usually empty."""
 
-    async def run(self, arguments: Any, desk: Desk) -> Result:
+    async def run(self, arguments: Any, context: ToolContext) -> Result:
         """Run the call. Raises ToolError for a mistake of the model. If cancelled, it leaves nothing running."""

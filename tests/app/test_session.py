@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from deskmate.app import Feed, Wanted
+from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.core.agent.entries import Compacted
 from deskmate.core.log.names import LEAD
@@ -16,10 +16,10 @@ from deskmate.core.prompt.compaction import summary_request
 from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.conftest import room
-from tests.scenarios.playing import SOON, Room
+from tests.scenarios.app_harness import SOON, AppHarness
+from tests.scenarios.conftest import harness
 
-__all__ = ["room"]
+__all__ = ["harness"]
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ class Sat:
 
     session: Session
     provider: FakeProvider
-    room: Room
+    harness: AppHarness
 
     async def until(self, holds: Callable[[Session], object]) -> None:
         """Return once something holds of what is seen."""
@@ -56,7 +56,7 @@ Script = Callable[[Asked], Say]
 
 @asynccontextmanager
 async def sitting(
-    room: Room,
+    harness: AppHarness,
     script: Script,
     words: str | None,
     *,
@@ -67,9 +67,9 @@ async def sitting(
 ) -> AsyncIterator[Sat]:
     with anyio.fail_after(SOON):
         async with FakeProvider(script) as provider:
-            settings = room.settings(provider, "anthropic", permission_mode=mode, launcher=launcher)
-            async with attended(Wanted(room.place, words, team, settings), Feed(), continues=continues) as session:
-                yield Sat(session, provider, room)
+            settings = harness.settings(provider, "anthropic", permission_mode=mode, launcher=launcher)
+            async with attended(RunRequest(harness.place, words, team, settings, continues), Feed()) as session:
+                yield Sat(session, provider, harness)
 
 
 def touches_and_tells_the_last(asked: Asked) -> Say:
@@ -94,39 +94,39 @@ def leads(asked: Asked) -> Say:
 
 
 @pytest.mark.behaviour("permission", "P5")
-async def test_a_question_shows_exactly_what_is_asked_and_a_yes_runs_it(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_a_question_shows_exactly_what_is_asked_and_a_yes_runs_it(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         (question,) = sat.session.questions
         assert (question.member, question.tool, question.arguments) == (LEAD, "bash", {"command": "touch done"})
-        assert (sat.session.busy, (room.place / "done").exists()) == ((LEAD,), False)
+        assert (sat.session.busy, (harness.place / "done").exists()) == ((LEAD,), False)
         await sat.session.answer(question, "yes")
         assert sat.session.questions == ()
         await sat.idle()
-        assert ((room.place / "done").exists(), sat.session.permitted.rules) == (True, ())
+        assert ((harness.place / "done").exists(), sat.session.permitted.rules) == (True, ())
 
 
-async def test_a_no_with_words_is_read_by_the_model(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_a_no_with_words_is_read_by_the_model(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         await sat.session.answer(sat.session.questions[0], "no", "Use cp.")
         await sat.idle()
         assert "Use cp." in sat.session.members[0].words
-        assert not (room.place / "done").exists()
+        assert not (harness.place / "done").exists()
 
 
-async def test_always_adds_the_rule_that_was_shown_and_it_can_be_taken_back(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_always_adds_the_rule_that_was_shown_and_it_can_be_taken_back(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         question = sat.session.questions[0]
         await sat.session.answer(question, "always")
         assert sat.session.permitted.rules == (question.rule,)
         await sat.session.drop_rules(sat.session.permitted.rules)
-        assert sat.session.permitted.rules == ()
+        assert not sat.session.permitted.rules
 
 
-async def test_a_question_whose_answer_could_not_be_sent_is_open_still(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_a_question_whose_answer_could_not_be_sent_is_open_still(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         # Asked first, then told on the roster.
         await sat.until(lambda session: session.questions and sat.status(LEAD) == "waiting")
         before = sat.session.questions
@@ -139,28 +139,28 @@ async def test_a_question_whose_answer_could_not_be_sent_is_open_still(room: Roo
 
 
 @pytest.mark.behaviour("permission")
-async def test_what_is_permitted_meanwhile_answers_what_waits(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_what_is_permitted_meanwhile_answers_what_waits(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         await sat.session.set_mode(Mode.DONT_ASK)
         await sat.until(lambda session: not session.questions)
         await sat.idle()
-        assert (room.place / "done").exists()
+        assert (harness.place / "done").exists()
 
 
 @pytest.mark.behaviour("permission")
-async def test_always_also_lets_go_what_waits_and_is_like_it(room: Room) -> None:
+async def test_always_also_lets_go_what_waits_and_is_like_it(harness: AppHarness) -> None:
     def twice(asked: Asked) -> Say:
         return Say("Both.") if asked.results else Say("I make two.", [make, make])
 
     make = Use("bash", {"command": "mktemp -p ."})
 
-    async with sitting(room, twice, "Touch them.") as sat:
+    async with sitting(harness, twice, "Touch them.") as sat:
         await sat.until(lambda session: len(session.questions) == 2)
         first, second = sat.session.questions
         await sat.session.answer(first, "always")
         await sat.idle()
-        assert len(list(room.place.glob("tmp.*"))) == 2
+        assert len(list(harness.place.glob("tmp.*"))) == 2
         await sat.until(lambda session: not session.questions)
         for late in (first, second):
             with pytest.raises(Refused, match="not open any more"):
@@ -168,40 +168,42 @@ async def test_always_also_lets_go_what_waits_and_is_like_it(room: Room) -> None
 
 
 @pytest.mark.behaviour("P5", "resume")
-async def test_a_question_waits_over_a_restart_and_is_answered_then(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_a_question_waits_over_a_restart_and_is_answered_then(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         before, home = sat.session.questions, sat.session.home
-    async with sitting(room, touches, None, team=home, continues=True) as sat:
+    async with sitting(harness, touches, None, team=home, continues=True) as sat:
         assert (sat.session.questions, sat.session.home) == (before, home)
         await sat.session.answer(before[0], "yes")
         await sat.idle()
-    assert (room.place / "done").exists()
+    assert (harness.place / "done").exists()
 
 
 @pytest.mark.behaviour("P5", "resume")
-async def test_a_question_that_waits_is_denied_in_a_run_that_nobody_attends(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_a_question_that_waits_is_denied_in_a_run_that_nobody_attends(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
     async with FakeProvider(touches) as provider:
-        outcome = await room.resume(provider, "anthropic", permission_mode=None)
-    assert ("nobody is here to answer" in outcome.text, (room.place / "done").exists()) == (True, False)
+        outcome = await harness.resume(provider, "anthropic", permission_mode=None)
+    assert ("nobody is here to answer" in outcome.text, (harness.place / "done").exists()) == (True, False)
 
 
-async def test_what_the_user_says_leaves_a_question_open_and_is_read_when_the_asker_goes_on(room: Room) -> None:
-    async with sitting(room, touches_and_tells_the_last, "Touch it.") as sat:
+async def test_what_the_user_says_leaves_a_question_open_and_is_read_when_the_asker_goes_on(
+    harness: AppHarness,
+) -> None:
+    async with sitting(harness, touches_and_tells_the_last, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         await sat.session.say("Mind the cache.")
         (question,) = sat.session.questions
         await sat.session.answer(question, "yes")
         await sat.idle()
-        assert (room.place / "done").exists()
+        assert (harness.place / "done").exists()
         assert "Mind the cache." in sat.session.members[0].words
 
 
 @pytest.mark.behaviour("urgent")
-async def test_who_is_interrupted_rests_and_goes_on_at_a_word(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_who_is_interrupted_rests_and_goes_on_at_a_word(harness: AppHarness) -> None:
+    async with sitting(harness, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         await sat.session.interrupt()
         await sat.until(lambda session: not session.busy)
@@ -213,8 +215,10 @@ async def test_who_is_interrupted_rests_and_goes_on_at_a_word(room: Room) -> Non
             await sat.session.go_on(LEAD)
 
 
-async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and_leaves_when_asked(room: Room) -> None:
-    async with sitting(room, leads, "Have one look.") as sat:
+async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and_leaves_when_asked(
+    harness: AppHarness,
+) -> None:
+    async with sitting(harness, leads, "Have one look.") as sat:
         await sat.idle("scout")
         await sat.session.say("And now?", "scout")
         await sat.until(lambda session: any(one.recipient == "scout" for one in session.letters))
@@ -230,8 +234,8 @@ async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and
 
 
 @pytest.mark.behaviour("permission")
-async def test_a_narrower_mode_for_the_team_narrows_everybody(room: Room) -> None:
-    async with sitting(room, leads, "Have one look.", mode="bypass") as sat:
+async def test_a_narrower_mode_for_the_team_narrows_everybody(harness: AppHarness) -> None:
+    async with sitting(harness, leads, "Have one look.", mode="bypass") as sat:
         await sat.idle("scout")
         await sat.session.set_mode(Mode.BYPASS, "scout")
         await sat.session.set_mode(Mode.DEFAULT)
@@ -241,8 +245,8 @@ async def test_a_narrower_mode_for_the_team_narrows_everybody(room: Room) -> Non
             await sat.session.set_mode(Mode.BYPASS, "nobody")
 
 
-async def test_another_model_is_asked_from_the_next_step_on(room: Room) -> None:
-    async with sitting(room, chats, "Hello.") as sat:
+async def test_another_model_is_asked_from_the_next_step_on(harness: AppHarness) -> None:
+    async with sitting(harness, chats, "Hello.") as sat:
         await sat.idle()
         assert sat.session.choose_model("gpt-5") == "openai:gpt-5"
         with pytest.raises(BadSettings):
@@ -253,8 +257,10 @@ async def test_another_model_is_asked_from_the_next_step_on(room: Room) -> None:
         assert sat.session.model == "openai:gpt-5"
 
 
-async def test_the_chosen_model_is_asked_for_who_is_hired_afterwards_also_in_a_process_of_its_own(room: Room) -> None:
-    async with sitting(room, leads, None, launcher="process") as sat:
+async def test_the_chosen_model_is_asked_for_who_is_hired_afterwards_also_in_a_process_of_its_own(
+    harness: AppHarness,
+) -> None:
+    async with sitting(harness, leads, None, launcher="process") as sat:
         sat.session.choose_model("anthropic:claude-opus-4-5")
         await sat.session.say("Have one look.")
         await sat.idle("scout")
@@ -262,8 +268,8 @@ async def test_the_chosen_model_is_asked_for_who_is_hired_afterwards_also_in_a_p
 
 
 @pytest.mark.behaviour("compact-auto")
-async def test_room_is_made_when_the_user_wants_it_and_kept_is_what_they_name(room: Room) -> None:
-    async with sitting(room, chats, None) as sat:
+async def test_room_is_made_when_the_user_wants_it_and_kept_is_what_they_name(harness: AppHarness) -> None:
+    async with sitting(harness, chats, None) as sat:
         with pytest.raises(Refused):
             sat.session.make_room()
         await sat.session.say("Hello.")
@@ -280,11 +286,11 @@ async def test_room_is_made_when_the_user_wants_it_and_kept_is_what_they_name(ro
 
 
 async def test_without_a_name_a_new_team_is_founded_and_the_latest_is_gone_on_with_where_that_is_wanted(
-    room: Room,
+    harness: AppHarness,
 ) -> None:
     homes = []
     for continues in (False, False, True):
-        async with sitting(room, chats, "Hello.", continues=continues) as sat:
+        async with sitting(harness, chats, "Hello.", continues=continues) as sat:
             await sat.idle()
             homes.append((sat.session.home, sat.session.team))
     assert homes == [("main", "main"), ("main-2", "main-2"), ("main-2", "main-2")]

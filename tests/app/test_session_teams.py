@@ -9,12 +9,12 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import Refused
 from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing.team_scripts import all_texts, hears, member_of
 from tests.app.test_session import Sat, sitting
-from tests.scenarios.conftest import room
-from tests.scenarios.playing import Room
-from tests.scenarios.team.parts import hears, told, who
+from tests.scenarios.app_harness import AppHarness
+from tests.scenarios.conftest import harness
 
-__all__ = ["room"]
+__all__ = ["harness"]
 
 pytestmark = pytest.mark.anyio
 
@@ -33,8 +33,8 @@ def play(asked: Asked) -> Say:
     """Do as the user says: found a team, hire alice, who touches a file named as her team, delete it."""
     if asked.results:
         return Say("Done.")
-    if who(asked) == "alice":
-        team = told(asked)[0].split("You are in ")[1].split(".")[0]
+    if member_of(asked) == "alice":
+        team = all_texts(asked)[0].split("You are in ")[1].split(".")[0]
         return Say("I touch it.", [Use("bash", {"command": f"touch {team}"})])
     for team in ("first", "second"):
         words = {f"found {team}": [create(team)], f"hire {team}": [hire(team)], f"again {team}": [DELETE, create(team)]}
@@ -65,8 +65,8 @@ def commands(session: Session) -> list[object]:
 
 
 @pytest.mark.behaviour("P5", "team-delete")
-async def test_a_namesake_in_the_next_team_asks_under_the_same_id_and_is_seen(room: Room) -> None:
-    async with sitting(room, play, None) as sat:
+async def test_a_namesake_in_the_next_team_asks_under_the_same_id_and_is_seen(harness: AppHarness) -> None:
+    async with sitting(harness, play, None) as sat:
         session = sat.session
         await asks(sat, "first")
         (first,) = session.questions
@@ -78,28 +78,28 @@ async def test_a_namesake_in_the_next_team_asks_under_the_same_id_and_is_seen(ro
         assert (second.id, second.key != first.key, commands(session)) == (first.id, True, ["touch second"])
         await session.answer(second, "yes")
         await sat.idle("alice")
-    assert (room.place / "second").exists()
+    assert (harness.place / "second").exists()
 
 
 @pytest.mark.behaviour("P5", "team-delete")
-async def test_what_a_namesake_left_unanswered_does_not_stand_in_for_what_is_asked_now(room: Room) -> None:
-    async with sitting(room, play, None) as sat:
+async def test_what_a_namesake_left_unanswered_does_not_stand_in_for_what_is_asked_now(harness: AppHarness) -> None:
+    async with sitting(harness, play, None) as sat:
         await asks(sat, "first")
         (old,) = sat.session.questions
         await goes(sat, "delete", "main")
         assert sat.session.questions == ()
         await asks(sat, "second")
         assert commands(sat.session) == ["touch second"]
-        with pytest.raises(Refused, match="'alice' asked is not open any more"):
+        with pytest.raises(Refused, match="'alice' is not open any more"):
             await sat.session.answer(old, "yes")
         home = sat.session.home
-    async with sitting(room, play, None, team=home, continues=True) as sat:
+    async with sitting(harness, play, None, team=home, continues=True) as sat:
         assert commands(sat.session) == ["touch second"]
 
 
 @pytest.mark.behaviour("team-create", "team-delete")
-async def test_a_team_that_is_founded_again_in_one_step_is_read_from_its_beginning(room: Room) -> None:
-    async with sitting(room, play, None, mode="dontAsk") as sat:
+async def test_a_team_that_is_founded_again_in_one_step_is_read_from_its_beginning(harness: AppHarness) -> None:
+    async with sitting(harness, play, None, mode="dontAsk") as sat:
         session = sat.session
         await goes(sat, "found first", "first")
         await session.say("hire first")
@@ -117,8 +117,8 @@ async def test_a_team_that_is_founded_again_in_one_step_is_read_from_its_beginni
         await sat.until(lambda session: [o.text for o in session.letters if o.recipient == "alice"] == ["four"])
 
 
-async def test_whoever_looks_while_teams_come_and_go_sees_one_of_them(room: Room) -> None:
-    async with sitting(room, play, None, mode="dontAsk") as sat, anyio.create_task_group() as tasks:
+async def test_whoever_looks_while_teams_come_and_go_sees_one_of_them(harness: AppHarness) -> None:
+    async with sitting(harness, play, None, mode="dontAsk") as sat, anyio.create_task_group() as tasks:
 
         async def looks() -> None:
             while True:
@@ -133,8 +133,8 @@ async def test_whoever_looks_while_teams_come_and_go_sees_one_of_them(room: Room
 
 
 @pytest.mark.behaviour("permission", "team-delete")
-async def test_a_mode_that_the_user_narrowed_in_a_team_holds_when_the_lead_goes_home(room: Room) -> None:
-    async with sitting(room, play, None, mode="bypass") as sat:
+async def test_a_mode_that_the_user_narrowed_in_a_team_holds_when_the_lead_goes_home(harness: AppHarness) -> None:
+    async with sitting(harness, play, None, mode="bypass") as sat:
         session = sat.session
         await session.set_mode(Mode.BYPASS, LEAD)
         await goes(sat, "found first", "first")
@@ -144,8 +144,8 @@ async def test_a_mode_that_the_user_narrowed_in_a_team_holds_when_the_lead_goes_
 
 
 @pytest.mark.behaviour("permission", "team-delete")
-async def test_what_the_user_says_of_a_teammate_is_not_taken_home_and_of_the_lead_is(room: Room) -> None:
-    async with sitting(room, play, None) as sat:
+async def test_what_the_user_says_of_a_teammate_is_not_taken_home_and_of_the_lead_is(harness: AppHarness) -> None:
+    async with sitting(harness, play, None) as sat:
         session = sat.session
         await asks(sat, "first")
         await session.set_mode(Mode.PLAN, "alice")
@@ -155,8 +155,8 @@ async def test_what_the_user_says_of_a_teammate_is_not_taken_home_and_of_the_lea
 
 
 @pytest.mark.behaviour("permission", "team-delete")
-async def test_a_rule_that_the_user_dropped_or_added_in_a_team_is_so_at_home(room: Room) -> None:
-    async with sitting(room, play, "run it") as sat:
+async def test_a_rule_that_the_user_dropped_or_added_in_a_team_is_so_at_home(harness: AppHarness) -> None:
+    async with sitting(harness, play, "run it") as sat:
         session = sat.session
         await sat.until(lambda session: session.questions)
         await session.answer(session.questions[0], "always")

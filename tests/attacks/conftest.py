@@ -1,14 +1,15 @@
 """A ground that a sandbox does not hide, and a sandbox that holds."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Sandbox
-from tests.workspaces import ground as grounds
-from tests.workspaces.conftest import known_to_hold, open_folder
-from tests.workspaces.ground import Ground
+from tests.workspace.conftest import known_to_hold, open_folder
+from tests.workspace.escapes import escape_ground as grounds
+from tests.workspace.escapes.escape_ground import Ground
 
 
 @pytest.fixture
@@ -21,4 +22,4 @@ def ground() -> Iterator[Ground]:
 @pytest.fixture
 def bubblewrap(ground: Ground) -> Sandbox:
     """A sandbox that holds."""
-    return known_to_hold(find_sandbox(ground.state))
+    return known_to_hold(find_sandbox(ground.state, environ=os.environ))

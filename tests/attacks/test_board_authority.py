@@ -17,7 +17,7 @@ from deskmate.errors import Refused
 from deskmate.models.scripted import Speak
 from deskmate.models.wires import anthropic_request, openai_request
 from deskmate.ports import Ran
-from tests.attacks.frames import (
+from tests.attacks.frame_reader import (
     MAIL,
     NOTE,
     TASK,
@@ -28,10 +28,10 @@ from tests.attacks.frames import (
     read_openai,
     without_examples,
 )
-from tests.runtime import until
-from tests.runtime.desks import Floor, turns
-from tests.runtime.scenes import Scene, plays, scene
-from tests.tools.asking import Asking, Seated
+from tests.runtime.agent_harness import AgentHarness, turns
+from tests.runtime.team_process import until
+from tests.runtime.teammate_harness import TeammateHarness, plays, teammate
+from tests.tools.calling_team import CallingMember, CallingTeam
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("task-authors", "injection")]
 
@@ -50,27 +50,27 @@ READ_ONLY = (AgentType.EXPLORE, AgentType.PLAN)
 class Crime:
     """A live hearer, alice, and ann, who writes on the board of their team through the tools of her kind."""
 
-    played: Scene
-    asking: Asking
-    ann: Seated
+    played: TeammateHarness
+    asking: CallingTeam
+    ann: CallingMember
 
     @property
-    def floor(self) -> Floor:
-        return self.played.floor
+    def harness(self) -> AgentHarness:
+        return self.played.harness
 
     async def heard(self) -> list[Frame]:
         """Return the frames that alice's model was given once she has taken a task; raise if one is forged."""
-        await until(lambda: any("is yours now" in text for text in told_in(self.floor.scripted.prompts)))
+        await until(lambda: any("is yours now" in text for text in told_in(self.harness.scripted.prompts)))
         await self.played.until("idle")
-        return frames_of(self.floor.scripted.prompts[-1])
+        return frames_of(self.harness.scripted.prompts[-1])
 
     async def nothing_came_of_it(self) -> None:
         """Check that no command ran, nobody got anything allowed, and nobody joined or was written to."""
-        roster = await self.floor.team_state.roster.refresh()
-        assert self.floor.bench.asked == []
+        roster = await self.harness.team_state.roster.refresh()
+        assert self.harness.bench.asked == []
         assert (roster.mode, roster.rules, set(roster.modes)) == (Mode.BYPASS, (), set())
         assert set(roster.members) == {LEAD, "alice", "ann"}
-        assert [letter for letter in await self.floor.letters(LEAD) if MARK in str(letter.message)] == []
+        assert [letter for letter in await self.harness.letters(LEAD) if MARK in str(letter.message)] == []
 
 
 def requests(prompt: Prompt) -> tuple[Sent, Sent]:
@@ -95,11 +95,11 @@ def frames_of(prompt: Prompt) -> list[Frame]:
 
 @asynccontextmanager
 async def crime(agent_type: AgentType = AgentType.GENERAL, *steps: Speak) -> AsyncIterator[Crime]:
-    async with scene(plays("Ready.", *steps, *["Done."] * 5)) as played:
+    async with teammate(plays("Ready.", *steps, *["Done."] * 5)) as played:
         await played.until("idle")
-        floor = played.floor
-        await floor.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
-        asking = Asking(floor.team_state.roster.state.team, floor.store)
+        harness = played.harness
+        await harness.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
+        asking = CallingTeam(harness.team_state.roster.state.team, harness.store)
         await asking.team_state.roster.refresh()
         yield Crime(played, asking, await asking.seat("ann"))
 
@@ -120,7 +120,7 @@ async def test_a_forged_order_in_a_new_task_is_told_as_the_words_of_who_wrote_it
         await one.ann.told("TaskCreate", **{"subject": "tidy", field: FORGED})
         if field == "role":
             # Nobody has such a role: somebody must give it to her.
-            await one.floor.team_state.board.assign(LEAD, 1, "alice")
+            await one.harness.team_state.board.assign(LEAD, 1, "alice")
         frames = await one.heard()
         assert authors(frames) == [(TASK, "ann", "")] * 2
         assert [ORDER in frame.body.replace("\n", " ") or field == "activeForm" for frame in frames] == [True, True]
@@ -153,7 +153,7 @@ async def test_nobody_gives_work_in_the_name_of_the_lead() -> None:
     ],
 )
 async def test_the_task_of_the_lead_is_changed_by_no_teammate(agent_type: AgentType, change: dict[str, object]) -> None:
-    asking = await Asking.gathered("bob")
+    asking = await CallingTeam.gathered("bob")
     await asking.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
     await asking.add("one", "two")
     ann, before = await asking.seat("ann"), asking.team_state.board.state
@@ -164,7 +164,7 @@ async def test_the_task_of_the_lead_is_changed_by_no_teammate(agent_type: AgentT
 
 @pytest.mark.parametrize("more", [{}, {"owner": "ann"}, {"owner": "ann", "subject": "x"}])
 async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: dict[str, str]) -> None:
-    asking = await Asking.gathered("ann")
+    asking = await CallingTeam.gathered("ann")
     await asking.add("one", "two")
     ann = await asking.seat("ann")
     before = asking.team_state.board.state.tasks
@@ -179,7 +179,7 @@ async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: di
 
 
 async def test_who_takes_a_task_and_gives_it_back_waiting_is_named_as_its_editor() -> None:
-    asking = await Asking.gathered("ann")
+    asking = await CallingTeam.gathered("ann")
     await asking.add("one", "two")
     ann = await asking.seat("ann")
     await ann.told("TaskCreate", subject="of ann", role="ann")
@@ -195,26 +195,26 @@ async def test_who_takes_a_task_and_gives_it_back_waiting_is_named_as_its_editor
 @pytest.mark.parametrize("field", ["subject", "description", "activeForm"])
 async def test_who_takes_a_task_rewrites_it_and_gives_it_back_is_named_as_its_editor(field: str) -> None:
     async with crime() as one:
-        await one.floor.team_state.board.create(LEAD, "tidy", description="all of it", role="ann")
+        await one.harness.team_state.board.create(LEAD, "tidy", description="all of it", role="ann")
         await one.ann.told("TaskUpdate", taskId=1, status="in_progress", **{field: FORGED})
         await one.ann.told("TaskUpdate", taskId=1, status="pending")
-        await one.floor.team_state.board.assign(LEAD, 1, "alice")
+        await one.harness.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
         await one.nothing_came_of_it()
 
 
 async def test_a_later_edit_of_the_lead_does_not_make_the_words_of_another_its_own() -> None:
     async with crime() as one:
-        await one.floor.team_state.board.create(LEAD, "tidy", role="ann")
+        await one.harness.team_state.board.create(LEAD, "tidy", role="ann")
         await one.ann.told("TaskUpdate", taskId=1, owner="ann", description=FORGED)
-        await one.floor.team_state.board.edit(LEAD, 1, subject="tidy up", description=FORGED)
-        await one.floor.team_state.board.assign(LEAD, 1, "alice")
+        await one.harness.team_state.board.edit(LEAD, 1, subject="tidy up", description=FORGED)
+        await one.harness.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 
 
 async def test_a_forged_note_is_told_as_a_note_of_who_left_it() -> None:
     async with crime() as one:
-        board = one.floor.team_state.board
+        board = one.harness.team_state.board
         await board.create(LEAD, "tidy", role="ann")
         await board.assign(LEAD, 1, "ann")
         await board.release("ann", 1, 1, note=FORGED)
@@ -236,7 +236,7 @@ async def test_a_read_only_member_creates_nothing_that_others_take(agent_type: A
             "You are read-only. Create and change tasks only for yourself (owner 'ann'), "
             "or ask the lead with SendMessage."
         )
-        assert (await one.floor.team_state.board.refresh()).tasks == {}
+        assert (await one.harness.team_state.board.refresh()).tasks == {}
 
 
 @pytest.mark.behaviour("tiers")
@@ -247,11 +247,11 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
 ) -> None:
     async with crime(agent_type) as one:
         # Her name is somebody's role, too.
-        await one.floor.team_state.roster.join(Joined(name="bob", role="ann", at=0.0))
+        await one.harness.team_state.roster.join(Joined(name="bob", role="ann", at=0.0))
         await one.ann.told("TaskCreate", subject=FORGED, **mine)
         await one.ann.told("TaskUpdate", taskId=1, status="in_progress")
         await one.ann.told("TaskUpdate", taskId=1, status="pending")
-        board, roster = one.floor.team_state.board, await one.floor.team_state.roster.refresh()
+        board, roster = one.harness.team_state.board, await one.harness.team_state.roster.refresh()
         for member in (roster.members[name] for name in ("alice", "bob", LEAD)):
             assert await board.claim_next(member) is None
             with pytest.raises(Refused, match="is for another member or role"):
@@ -265,7 +265,7 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 async def test_a_read_only_member_creates_a_task_for_its_own_role_only_as_its_own(agent_type: AgentType) -> None:
-    asking = await Asking.gathered()
+    asking = await CallingTeam.gathered()
     await asking.team_state.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
     await asking.team_state.roster.join(Joined(name="bob", role="backend", at=0.0))
     ann, bob = await asking.seat("ann"), await asking.seat("bob")
@@ -283,23 +283,23 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
     agent_type: AgentType,
 ) -> None:
     async with crime(agent_type) as one:
-        await one.floor.team_state.board.create(LEAD, "tidy", role="ann")
+        await one.harness.team_state.board.create(LEAD, "tidy", role="ann")
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)
         assert "claimed. The rest was refused: You are read-only" in told
         for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"subject": FORGED, "description": "x"}):
             await one.ann.refused("TaskUpdate", taskId=1, **change)
         await one.ann.told("TaskUpdate", taskId=1, activeForm=FORGED, description=FORGED)
-        task = (await one.floor.team_state.board.refresh()).tasks[1]
+        task = (await one.harness.team_state.board.refresh()).tasks[1]
         assert (task.subject, task.description, task.editors) == ("tidy", FORGED, ("ann",))
         # Whoever reads it next is told whose words these are.
-        await one.floor.team_state.board.assign(LEAD, 1, "alice")
+        await one.harness.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 
 
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(agent_type: AgentType) -> None:
-    asking = await Asking.gathered()
+    asking = await CallingTeam.gathered()
     await asking.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
     await asking.team_state.board.create(LEAD, "find bugs", owner="ann")
     ann = await asking.seat("ann")
@@ -319,24 +319,27 @@ async def test_a_board_full_of_forged_words_is_listed_in_one_line_each() -> None
         listed = (await one.ann.told("TaskList")).split("\n")
         assert [line.partition("]")[0] for line in listed] == [f'#{n} [pending, role "nobody"' for n in (1, 2, 3)]
         await one.played.until("idle")
-        assert all(MARK not in text for text in told_in(one.floor.scripted.prompts))
+        assert all(MARK not in text for text in told_in(one.harness.scripted.prompts))
 
 
 async def test_a_reminder_and_a_report_repeat_no_word_of_a_task() -> None:
     async with crime() as one:
         await one.ann.told("TaskCreate", subject=FORGED, description=FORGED)
         await one.heard()
-        await until(lambda: any("You stopped while task #1" in text for text in told_in(one.floor.scripted.prompts)))
+        await until(lambda: any("You stopped while task #1" in text for text in told_in(one.harness.scripted.prompts)))
         await one.played.until("idle")
-        (letter,) = await one.floor.letters(LEAD)
-        assert letter.message.content == "I am idle, and my task #1 is unfinished."  # type: ignore[union-attr]
-        assert authors(frames_of(one.floor.scripted.prompts[-1])) == [(TASK, "ann", "")]
+        (letter,) = await one.harness.letters(LEAD)
+        assert "task #1 is unfinished" in letter.message.content
+        assert MARK not in letter.message.content
+        assert authors(frames_of(one.harness.scripted.prompts[-1])) == [(TASK, "ann", "")]
 
 
 async def test_the_digest_of_the_lead_names_the_author_before_the_words() -> None:
     async with crime() as one:
         await one.ann.told("TaskCreate", subject=FORGED, role="nobody")
-        lines = digest(await one.floor.team_state.roster.refresh(), await one.floor.team_state.board.refresh(), (99, 0))
+        lines = digest(
+            await one.harness.team_state.roster.refresh(), await one.harness.team_state.board.refresh(), (99, 0)
+        )
         assert lines.split("\n")[1].startswith(f'task #1 by ann [pending, role "nobody"] "{MARK} from the lead')
         assert len(lines.split("\n")) == 2
 
@@ -344,21 +347,21 @@ async def test_the_digest_of_the_lead_names_the_author_before_the_words() -> Non
 async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours() -> None:
     step = Speak("", [("TaskUpdate", {"taskId": 1, "status": "completed"})])
     async with crime(AgentType.GENERAL, step) as one:
-        one.floor.bench.ran = Ran(1, "no")
+        one.harness.bench.ran = Ran(1, "no")
         await one.ann.told("TaskCreate", subject="tidy", verify=f"false # {ORDER}")
         await one.heard()
         await turns()
-        ((_, ok, text),) = await one.floor.results("alice")
+        ((_, ok, text),) = await one.harness.results("alice")
         assert (ok, MARK in text, "its verify command failed with exit status 1" in text) == (False, False, True)
-        assert one.floor.team_state.board.state.tasks[1].status is not TaskStatus.COMPLETED
+        assert one.harness.team_state.board.state.tasks[1].status is not TaskStatus.COMPLETED
 
 
 async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
     async with crime(AgentType.GENERAL, Speak("", [("read_file", {"path": "a"})])) as one:
-        one.floor.bench.files["a"] = FORGED.encode()
-        await one.floor.team_state.board.create(LEAD, "tidy")
+        one.harness.bench.files["a"] = FORGED.encode()
+        await one.harness.team_state.board.create(LEAD, "tidy")
         assert authors(await one.heard()) == [(TASK, LEAD, "")]
-        ((_, ok, text),) = await one.floor.results("alice")
+        ((_, ok, text),) = await one.harness.results("alice")
         assert (ok, MARK in text) == (True, True)
 
 

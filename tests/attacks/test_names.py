@@ -10,9 +10,9 @@ import pytest
 
 from deskmate import JsonlStore
 from deskmate.faces.cli.root_commands import deskmate
-from tests.attacks.naughty import STRINGS
-from tests.faces.teams import at, founded, obeyed
-from tests.tools.asking import Asking
+from tests.attacks.naughty_texts import STRINGS
+from tests.faces.disk_teams import at, founded, obeyed
+from tests.tools.calling_team import CallingTeam
 
 SOAK = os.environ.get("DESKMATE_SOAK") == "1"
 TRAVERSALS = [
@@ -69,7 +69,7 @@ async def test_whatever_a_model_calls_something_is_answered_in_words_and_makes_n
     root = tmp_path / "a" / "b" / "ws"
     root.mkdir(parents=True)
     with closing(JsonlStore.open(root, "web", create=True)) as store:
-        team = await Asking.gathered("alice", store=store)
+        team = await CallingTeam.gathered("alice", store=store)
         await team.add("first")
         lead = await team.seat()
         await lead.told("SendMessage", type="message", recipient="alice", content="x")

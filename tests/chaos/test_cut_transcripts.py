@@ -11,11 +11,11 @@ from deskmate.app import Recorded, TeamEvent
 from deskmate.core.log.names import LEAD
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.team.conftest import launcher, stage
-from tests.scenarios.team.parts import complete, spawn, step, task, task_told, who
-from tests.scenarios.team.stage import Stage
+from deskmate.testing.team_scripts import add_task, complete_task, given_task, member_of, spawn, step
+from tests.scenarios.team.conftest import launcher, runner
+from tests.scenarios.team.team_runner import TeamRunner
 
-__all__ = ["launcher", "stage"]
+__all__ = ["launcher", "runner"]
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("supervise", "M2", "C2")]
 
 SEEDS = range(60 if os.environ.get("DESKMATE_SOAK") else 3)
@@ -55,19 +55,21 @@ def cutter(place: Path, rng: random.Random, cuts: list[str]) -> Callable[[TeamEv
 
 def team(asked: Asked) -> Say:
     """Play everybody: each task leaves a line that says who did it."""
-    if who(asked) == LEAD:
-        calls = [*(task(f"task {n}") for n in range(1, TASKS + 1)), *map(spawn, NAMES)]
+    if member_of(asked) == LEAD:
+        calls = [*(add_task(f"task {n}") for n in range(1, TASKS + 1)), *map(spawn, NAMES)]
         return Say(calls=calls) if step(asked) == 0 else Say("I wait.")
-    if number := task_told(asked):
-        return Say(calls=[Use("bash", {"command": f"echo {who(asked)} >> effect{number}"}), complete(number)])
+    if number := given_task(asked):
+        return Say(
+            calls=[Use("bash", {"command": f"echo {member_of(asked)} >> effect{number}"}), complete_task(number)]
+        )
     return Say("Ready.")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_whoever_loses_its_transcript_does_nothing_twice(stage: Stage, seed: int) -> None:
+async def test_whoever_loses_its_transcript_does_nothing_twice(runner: TeamRunner, seed: int) -> None:
     cuts = list[str]()
-    played = await stage.play(team, cutter(stage.place, random.Random(seed), cuts))
-    effects = {path.name: path.read_text().split() for path in stage.place.glob("effect*")}
+    played = await runner.play(team, cutter(runner.place, random.Random(seed), cuts))
+    effects = {path.name: path.read_text().split() for path in runner.place.glob("effect*")}
     assert {name: sorted(set(lines)) for name, lines in effects.items()} == {
         name: sorted(lines) for name, lines in effects.items()
     }

@@ -11,7 +11,7 @@ from deskmate.tools.shell.command_hints import hints_of
 from deskmate.tools.shell.shell_commands import commands_of
 from tests.chaos import TIMES, memory_folder
 from tests.chaos.shell_arena import TEXTS, Arena
-from tests.tools.test_shell_commands import TOLD
+from tests.tools.shell.test_shell_commands import TOLD
 
 # Where there is no bash, a plain sh runs the commands of a team.
 SHELLS = ("bash", "sh")

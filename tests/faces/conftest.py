@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces import Env
-from tests.faces.conversations import Place, held
-from tests.faces.teams import worked
+from tests.faces.chat_program import ChatProgram, chat_program
+from tests.faces.disk_teams import worked
+from tests.faces.fake_app import Env
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatProgram]:
     """A place for conversations whose provider all tests of a module share."""
-    with held(tmp_path_factory.mktemp("held")) as place:
+    with chat_program(tmp_path_factory.mktemp("held")) as place:
         yield place

@@ -43,6 +43,7 @@ from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
+    Message,
     PermissionRequest,
     PermissionResponse,
     Plain,
@@ -71,7 +72,7 @@ def and_more(fact: F, **unknown: Any) -> F:
     return type(fact).model_validate({**fact.body(), **unknown})
 
 
-def envelope(id_: str, sender: str, recipient: str, message: Fact) -> Envelope:
+def envelope(id_: str, sender: str, recipient: str, message: Message) -> Envelope:
     return Envelope(id_, sender, recipient, T + 0.25, message)
 
 
@@ -261,8 +262,9 @@ SUBAGENT: list[Line] = [Started(name="lead:4.0", prompt="Find all callers of v1.
 SEAT = "process 4711 on desk\n"
 
 
-def body_of(line: Fact | Envelope | dict[str, Any], number: int) -> dict[str, Any]:
+def body_of(line: Fact | Envelope | dict[str, Any] | bytes, number: int) -> dict[str, Any]:
     """Return the record's body as it is read back."""
+    assert not isinstance(line, bytes)
     body = line if isinstance(line, dict) else line.body()
     return {**body, "run": RUN, "ord": number}
 

@@ -25,8 +25,10 @@ from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
-from tests.chaos.independent import look
+from tests.chaos.files.independent_reader import look
 from tests.formats.make import HERE, RECEIPT, SEAT, STREAMS, T, body_of, files
+
+NONE_SEEN: Seen[int] = Seen()
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
 
@@ -174,7 +176,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
         rules=(PermissionRule(Effect.ALLOW, "bash", "git *"),),
         attended=True,
         number=14,
-        causes=Seen().put("lead:3.0", 2),
+        causes=NONE_SEEN.put("lead:3.0", 2),
         damaged=frozenset(),
         skipped=("record 8: unknown kind 'member_promoted'",),
     )
@@ -236,7 +238,7 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
         number=15,
         # One more than the tasks there are: the lost record may have been a task.
         next_id=6,
-        causes=Seen().put("lead:3.1", 2),
+        causes=NONE_SEEN.put("lead:3.1", 2),
         skipped=("record 12 was skipped: unknown kind 'task_estimated'",),
     )
 
@@ -258,7 +260,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         name="alice",
         number=22,
         cursors={"mail/alice": 9},
-        ids=Seen().put("bob:0f", 5).put("lead:5.0", 5).put("user:1", 11).put("lead:9.0", 11).put("user:2", 11),
+        ids=NONE_SEEN.put("bob:0f", 5).put("lead:5.0", 5).put("user:1", 11).put("lead:9.0", 11).put("user:2", 11),
         owed=True,
         pressed=True,
         halted=True,

@@ -1,5 +1,5 @@
 """A fresh folder to work in, and a home nobody has configured."""
 
-from tests.scenarios.conftest import room
+from tests.scenarios.conftest import harness
 
-__all__ = ["room"]
+__all__ = ["harness"]

@@ -130,8 +130,8 @@ async def test_a_used_up_script_says_how_long_it_was_and_what_it_was_asked(promp
     await played(model)
     with pytest.raises(ModelRejected) as rejected:
         await played(model, prompt)
-    assert "scripted:model is used up: it had 2 steps" in str(rejected.value)
-    assert f"after {words};" in str(rejected.value)
+    assert "scripted:model has ended: it had 2 steps" in str(rejected.value)
+    assert f"after {words}. " in str(rejected.value)
 
 
 async def test_a_function_answers_what_it_is_asked() -> None:

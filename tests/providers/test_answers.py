@@ -12,7 +12,7 @@ from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.anthropic_format import sealed, signature
 from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.providers.clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
+from tests.providers.sdk_clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ async def test_the_anthropic_client_reads_thoughts_words_calls_and_usage(stream:
 
 
 def _anthropic_usage(message: anthropic.types.Message) -> Usage:
-    usage = message.usage
+    usage: Any = message.usage
     return Usage(
         usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens
     )
@@ -51,7 +51,7 @@ async def test_the_openai_client_reads_thoughts_words_calls_and_usage(stream: bo
     [choice] = completion.choices
     message = choice.message
     assert (message.role, message.content, choice.finish_reason) == ("assistant", SAY.text, "tool_calls")
-    assert message.model_extra["reasoning_content"] == SAY.thinking
+    assert (message.model_extra or {})["reasoning_content"] == SAY.thinking
     assert [(call.type, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls] == [
         ("function", "read_file", {"path": "ä"}),
         ("function", "bash", {}),
@@ -62,7 +62,7 @@ async def test_the_openai_client_reads_thoughts_words_calls_and_usage(stream: bo
 
 
 def _openai_usage(completion: openai.types.chat.ChatCompletion) -> Usage:
-    usage = completion.usage
+    usage: Any = completion.usage
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
     cached = usage.prompt_tokens_details.cached_tokens
     return Usage(usage.prompt_tokens - cached, usage.completion_tokens, cached)
@@ -86,7 +86,7 @@ async def test_every_end_has_its_name(stream: bool, say: Say, anthropic_end: str
     assert (message.stop_reason, completed) == (anthropic_end, (say.text, openai_end))
 
 
-async def _completed(client: openai.AsyncOpenAI, stream: bool) -> tuple[str, Any]:
+async def _completed(client: openai.AsyncOpenAI, stream: bool) -> tuple[str | None, Any]:
     if not stream:
         [choice] = (await client.chat.completions.create(model="m", messages=HI)).choices
         return choice.message.content, choice.finish_reason

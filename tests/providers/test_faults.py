@@ -26,7 +26,7 @@ from deskmate.testing.provider_faults import (
     planned,
 )
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.providers.clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
+from tests.providers.sdk_clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 
 pytestmark = pytest.mark.anyio
 

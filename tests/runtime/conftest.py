@@ -9,7 +9,7 @@ from deskmate.ports import Store
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
-from tests.runtime import Process
+from tests.runtime.team_process import TeamProcess
 
 Open = Callable[[], Store]
 
@@ -37,21 +37,21 @@ def open_store(request: pytest.FixtureRequest) -> Open:
     return opened
 
 
-async def _founded(open_: Open) -> Process:
-    process = Process(open_, FakeClock())
+async def _founded(open_: Open) -> TeamProcess:
+    process = TeamProcess(open_, FakeClock())
     await process.roster.found("team")
     await process.join("alice", "bob")
     return process
 
 
 @pytest.fixture
-async def team(open_store: Open) -> Process:
+async def team(open_store: Open) -> TeamProcess:
     """The first process of the team; `another` returns one beside it."""
     return await _founded(open_store)
 
 
 @pytest.fixture
-async def team_on_disk(open_on_disk: Open) -> Process:
+async def team_on_disk(open_on_disk: Open) -> TeamProcess:
     return await _founded(open_on_disk)
 
 

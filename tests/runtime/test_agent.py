@@ -17,9 +17,17 @@ from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
-from tests.runtime import Meddled, fail, nothing, until
+from tests.runtime.agent_harness import (
+    AgentHarness,
+    ScriptedWorkspace,
+    last_told,
+    lead_and_subagent,
+    run_forever,
+    turns,
+    uses,
+)
 from tests.runtime.conftest import Open
-from tests.runtime.desks import Bench, Floor, cast, for_ever, last_told, turns, uses
+from tests.runtime.team_process import FaultyStore, fail, let_pass, until
 
 pytestmark = pytest.mark.anyio
 
@@ -34,42 +42,42 @@ async def never() -> Step:
 
 @pytest.mark.behaviour("loop")
 async def test_a_turn_goes_the_same_way_on_every_store(open_store: Open) -> None:
-    floor = await Floor.opened([uses("glob", "Looking.", pattern="*"), "None."], store=open_store())
-    assert await floor.turn("look") == Rest()
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, Said]
-    again = floor.restarted(["Still none."], store=open_store())
+    harness = await AgentHarness.opened([uses("glob", "Looking.", pattern="*"), "None."], store=open_store())
+    assert await harness.turn("look") == Rest()
+    assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Said, Began, Did, Said]
+    again = harness.restarted(["Still none."], store=open_store())
     assert await again.turn("again") == Rest()
     assert [type(entry) for entry in (await again.entries())[6:]] == [Heard, Said]
     assert again.scripted.prompts[0].passages[:-1] == (
-        *floor.scripted.prompts[1].passages,
+        *harness.scripted.prompts[1].passages,
         again.scripted.prompts[0].passages[-2],
     )
 
 
 @pytest.mark.behaviour("loop")
 async def test_a_resting_agent_is_woken_by_words_and_costs_no_call_meanwhile() -> None:
-    floor = await Floor.opened(["One.", "Two."])
-    async with floor.playing("first") as agent:
-        await floor.until_status("idle")
+    harness = await AgentHarness.opened(["One.", "Two."])
+    async with harness.playing("first") as agent:
+        await harness.until_status("idle")
         await turns(200)
-        assert len(floor.scripted.prompts) == 1
-        await floor.say("second")
+        assert len(harness.scripted.prompts) == 1
+        await harness.say("second")
         await until(lambda: agent.last_words == "Two.")
-    assert last_told(floor.scripted.prompts[1]) == ["second"]
+    assert last_told(harness.scripted.prompts[1]) == ["second"]
 
 
 async def test_nothing_said_is_nothing_to_do() -> None:
-    floor = await Floor.opened([])
-    assert await floor.turn() == Rest()
-    assert await floor.statuses() == []
+    harness = await AgentHarness.opened([])
+    assert await harness.turn() == Rest()
+    assert await harness.statuses() == []
 
 
 async def test_an_agent_that_left_stops_and_gives_back_what_it_had() -> None:
-    floor = await Floor.opened([])
-    task = await floor.team_state.board.create(LEAD, "parse", owner=LEAD)
-    await floor.team_state.roster.leave(LEAD, "done", heard=0)
-    assert await floor.turn() == Stop("done", agreed=False)
-    assert (await floor.team_state.board.refresh()).tasks[task.id].owner is None
+    harness = await AgentHarness.opened([])
+    task = await harness.team_state.board.create(LEAD, "parse", owner=LEAD)
+    await harness.team_state.roster.leave(LEAD, "done", heard=0)
+    assert await harness.turn() == Stop("done", agreed=False)
+    assert (await harness.team_state.board.refresh()).tasks[task.id].owner is None
 
 
 # -- interrupts that come at odd moments ------------------------------------------------------------
@@ -78,30 +86,30 @@ async def test_an_agent_that_left_stops_and_gives_back_what_it_had() -> None:
 @pytest.mark.behaviour("urgent")
 async def test_an_interrupt_that_comes_just_before_the_model_is_asked_cuts_that_call() -> None:
     async def interrupted() -> None:
-        await floor.interrupt()
+        await harness.interrupt()
         await turns()
 
-    wire = Meddled(MemoryStore())
-    floor = await Floor.opened(lambda prompt: never(), store=wire)
+    wire = FaultyStore(MemoryStore())
+    harness = await AgentHarness.opened(lambda prompt: never(), store=wire)
     # The lead has listened and decided to think: it shows that it works.
     wire.at("before append", ROSTER, interrupted)
-    assert await floor.turn("go") == Rest()
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Heard]
+    assert await harness.turn("go") == Rest()
+    assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Heard]
 
 
 @pytest.mark.behaviour("urgent")
 async def test_an_interrupt_that_comes_just_before_a_call_is_run_skips_it() -> None:
-    class Watched(Bench):
+    class Watched(ScriptedWorkspace):
         async def locate(self, path: str) -> tuple[str, bool]:
             # Asked for by the permission rules, before the call begins.
-            await floor.interrupt()
+            await harness.interrupt()
             await turns()
             return await super().locate(path)
 
-    floor = await Floor.opened([uses("write_file", path="a", content="1")], workspace=Watched())
-    assert await floor.turn("go") == Rest()
-    assert [text for _, _, text in await floor.results()] == ["Skipped: something more urgent came. Read it first."]
-    assert floor.bench.files == {}
+    harness = await AgentHarness.opened([uses("write_file", path="a", content="1")], workspace=Watched())
+    assert await harness.turn("go") == Rest()
+    assert [text for _, _, text in await harness.results()] == ["Skipped: something more urgent came. Read it first."]
+    assert harness.bench.files == {}
 
 
 class LateWatch(MemoryStore):
@@ -126,33 +134,35 @@ async def test_an_interrupt_that_was_heard_cuts_nothing_that_began_after_it() ->
         return "All of it."
 
     store = LateWatch()
-    floor = await Floor.opened(step, store=store)
-    await floor.interrupt()
-    assert await floor.turn("go on") == Rest()
-    assert len(floor.scripted.prompts) == 1
-    assert (await floor.lead()).last_words == "All of it."
+    harness = await AgentHarness.opened(step, store=store)
+    await harness.interrupt()
+    assert await harness.turn("go on") == Rest()
+    assert len(harness.scripted.prompts) == 1
+    assert (await harness.lead()).last_words == "All of it."
 
 
 @pytest.mark.behaviour("urgent")
 async def test_an_interrupt_at_rest_is_recorded_and_wakes_nobody() -> None:
-    floor = await Floor.opened(["Hello."])
-    async with floor.playing("hello") as agent:
-        await floor.until_status("idle")
-        await floor.interrupt()
+    harness = await AgentHarness.opened(["Hello."])
+    async with harness.playing("hello") as agent:
+        await harness.until_status("idle")
+        await harness.interrupt()
         await until(lambda: agent.interrupted)
         await turns(100)
-    assert len(floor.scripted.prompts) == 1
-    assert await floor.statuses() == ["working", "idle"]
+    assert len(harness.scripted.prompts) == 1
+    assert await harness.statuses() == ["working", "idle"]
 
 
 @pytest.mark.behaviour("urgent")
 async def test_an_interrupted_agent_rests_over_a_restart_until_the_user_writes() -> None:
-    floor = await Floor.opened([uses("bash", command="hang")], workspace=Bench(commands={"hang": for_ever}))
-    async with floor.playing("go"):
-        await until(lambda: floor.bench.running)
-        await floor.interrupt()
-        await floor.until_status("idle")
-    again = floor.restarted(["Yes?"])
+    harness = await AgentHarness.opened(
+        [uses("bash", command="hang")], workspace=ScriptedWorkspace(commands={"hang": run_forever})
+    )
+    async with harness.playing("go"):
+        await until(lambda: harness.bench.running)
+        await harness.interrupt()
+        await harness.until_status("idle")
+    again = harness.restarted(["Yes?"])
     agent = await again.lead()
     assert await agent.play(until_rest=True) == Rest()
     assert (agent.interrupted, again.scripted.prompts) == (True, [])
@@ -165,63 +175,65 @@ async def test_an_interrupted_agent_rests_over_a_restart_until_the_user_writes()
 
 @pytest.mark.behaviour("P6", "retry")
 async def test_a_word_of_the_user_lets_a_parked_agent_try_again() -> None:
-    floor = await Floor.opened([ModelTrouble("overloaded"), "Here I am."])
-    assert await floor.turn("go") == Rest("parked", "overloaded")
-    assert await floor.turn() == Rest("parked", "overloaded")
-    assert await floor.turn("try again") == Rest()
-    assert last_told(floor.scripted.prompts[1]) == ["go", "try again"]
-    assert await floor.statuses() == ["working", "parked", "working", "idle"]
+    harness = await AgentHarness.opened([ModelTrouble("overloaded"), "Here I am."])
+    assert await harness.turn("go") == Rest("parked", "overloaded")
+    assert await harness.turn() == Rest("parked", "overloaded")
+    assert await harness.turn("try again") == Rest()
+    assert last_told(harness.scripted.prompts[1]) == ["go", "try again"]
+    assert await harness.statuses() == ["working", "parked", "working", "idle"]
 
 
 @pytest.mark.behaviour("P6")
 async def test_a_parked_agent_hears_its_mail_and_stays_parked() -> None:
-    floor = await Floor.opened([ModelRejected("a wrong key")])
-    async with floor.playing("go"):
-        await floor.until_status("parked")
-        await floor.interrupt()
+    harness = await AgentHarness.opened([ModelRejected("a wrong key")])
+    async with harness.playing("go"):
+        await harness.until_status("parked")
+        await harness.interrupt()
         await turns(200)
-    assert len(floor.scripted.prompts) == 1
-    assert [type(entry) for entry in await floor.entries()][-2:] == [AgentParked, Heard]
+    assert len(harness.scripted.prompts) == 1
+    assert [type(entry) for entry in await harness.entries()][-2:] == [AgentParked, Heard]
 
 
 @pytest.mark.behaviour("P6")
 async def test_an_error_inside_deskmate_parks_the_agent_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
-    floor = await Floor.opened([ValueError("a defect"), "Mended."])
+    harness = await AgentHarness.opened([ValueError("a defect"), "Mended."])
     with caplog.at_level(logging.CRITICAL, "deskmate"):
-        end = await floor.turn("go")
-    assert end == Rest("parked", "an error in Deskmate itself, ValueError: a defect")
-    assert (await floor.team_state.roster.refresh()).members[LEAD].status.word == "parked"
-    assert await floor.turn("again") == Rest()
+        end = await harness.turn("go")
+    assert end == Rest("parked", "internal error, ValueError: a defect")
+    assert (await harness.team_state.roster.refresh()).members[LEAD].status.word == "parked"
+    assert await harness.turn("again") == Rest()
 
 
 @pytest.mark.behaviour("P6", "tools-errors")
 async def test_a_call_that_deskmate_itself_cannot_carry_out_is_settled_and_not_tried_for_ever() -> None:
-    class Broken(Bench):
+    class Broken(ScriptedWorkspace):
         async def keep(self, blob: str, data: bytes) -> str:
             raise RuntimeError("a defect")
 
-    script = cast([uses("Task", prompt="tell me all"), "I see."], ["x" * 60_000])
-    floor = await Floor.opened(script, workspace=Broken())
-    assert await floor.turn("go") == Rest("parked", "an error in Deskmate itself, RuntimeError: a defect")
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, AgentParked]
-    assert await floor.turn("go on") == Rest()
-    assert last_told(floor.scripted.prompts[-1])[-1] == "go on"
+    script = lead_and_subagent([uses("Task", prompt="tell me all"), "I see."], ["x" * 60_000])
+    harness = await AgentHarness.opened(script, workspace=Broken())
+    assert await harness.turn("go") == Rest("parked", "internal error, RuntimeError: a defect")
+    assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Said, Began, Did, AgentParked]
+    assert await harness.turn("go on") == Rest()
+    assert last_told(harness.scripted.prompts[-1])[-1] == "go on"
 
 
 @pytest.mark.behaviour("P6")
 async def test_an_error_that_parking_does_not_end_ends_the_agent_instead_of_filling_its_transcript() -> None:
-    floor = await Floor.opened([])
+    harness = await AgentHarness.opened([])
     # Agreeing to it needs no turn of the model, also from one that is parked; no envelope has such an id.
-    await floor.send(ShutdownRequest(request_id="r" * 500))
+    await harness.send(ShutdownRequest(request_id="r" * 500))
     with pytest.raises(BadInput):
-        await floor.turn()
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, AgentParked]
+        await harness.turn()
+    assert [type(entry) for entry in await harness.entries()] == [Started, Heard, AgentParked]
 
 
 @pytest.mark.behaviour("P6")
 async def test_a_store_that_fails_for_good_ends_the_agent_with_that_error() -> None:
-    wire = Meddled(MemoryStore())
-    floor = await Floor.opened([uses("read_file", path="a")], store=wire, workspace=Bench({"a": b"1"}))
+    wire = FaultyStore(MemoryStore())
+    harness = await AgentHarness.opened(
+        [uses("read_file", path="a")], store=wire, workspace=ScriptedWorkspace({"a": b"1"})
+    )
 
     async def corrupt() -> None:
         raise StoreCorrupt("the file ends below record 7")
@@ -231,19 +243,19 @@ async def test_a_store_that_fails_for_good_ends_the_agent_with_that_error() -> N
 
     wire.at("after append", ROSTER, breaks)
     with pytest.raises(StoreCorrupt, match="ends below"):
-        await floor.turn("go")
+        await harness.turn("go")
 
 
 async def test_a_store_that_fails_for_a_moment_changes_nothing() -> None:
-    wire = Meddled(MemoryStore())
-    floor = await Floor.opened(["Hello.", uses("glob", pattern="*"), "None."], store=wire)
-    async with floor.playing("hello") as agent:
-        await floor.until_status("idle")
-        wire.at("before append", log(LEAD), fail, nothing, fail)
+    wire = FaultyStore(MemoryStore())
+    harness = await AgentHarness.opened(["Hello.", uses("glob", pattern="*"), "None."], store=wire)
+    async with harness.playing("hello") as agent:
+        await harness.until_status("idle")
+        wire.at("before append", log(LEAD), fail, let_pass, fail)
         wire.at("after append", log(LEAD), fail, fail)
-        await floor.say("look")
-        await floor.passing_until(lambda: agent.last_words == "None.")
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Heard, Said, Began, Did, Said]
+        await harness.say("look")
+        await harness.passing_until(lambda: agent.last_words == "None.")
+    assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Said, Heard, Said, Began, Did, Said]
 
 
 # -- what is seen -----------------------------------------------------------------------------------
@@ -251,31 +263,31 @@ async def test_a_store_that_fails_for_a_moment_changes_nothing() -> None:
 
 async def test_each_status_stands_on_the_roster_once_for_each_change_also_over_a_restart() -> None:
     steps = [uses("glob", pattern=f"{number}") for number in range(3)]
-    floor = await Floor.opened([*steps, "Done.", "Again."])
-    async with floor.playing("go"):
-        await floor.until_status("idle")
-        await floor.say("again")
-        await until(lambda: len(floor.scripted.prompts) == 5)
-        await floor.until_status("idle")
-    again = floor.restarted([])
+    harness = await AgentHarness.opened([*steps, "Done.", "Again."])
+    async with harness.playing("go"):
+        await harness.until_status("idle")
+        await harness.say("again")
+        await until(lambda: len(harness.scripted.prompts) == 5)
+        await harness.until_status("idle")
+    again = harness.restarted([])
     assert await again.turn() == Rest()
     assert await again.statuses() == ["working", "idle", "working", "idle"]
     assert [told for told in again.told if isinstance(told, Changed)] == [Changed(LEAD, "idle")]
 
 
 async def test_the_idle_record_bears_the_last_words_and_how_much_was_heard() -> None:
-    floor = await Floor.opened(["All is well."])
-    await floor.turn("how is it?")
-    member = (await floor.team_state.roster.refresh()).members[LEAD]
+    harness = await AgentHarness.opened(["All is well."])
+    await harness.turn("how is it?")
+    member = (await harness.team_state.roster.refresh()).members[LEAD]
     assert (member.words, member.status.heard) == ("All is well.", 1)
 
 
 async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> None:
-    floor = await Floor.opened([Speak("Hm, hmm.", [("glob", {"pattern": "*"})]), "No."])
-    await floor.turn("look")
+    harness = await AgentHarness.opened([Speak("Hm, hmm.", [("glob", {"pattern": "*"})]), "No."])
+    await harness.turn("look")
     told = [
         type(one.entry) if isinstance(one, Recorded) else one.delta if isinstance(one, Streamed) else one
-        for one in floor.told
+        for one in harness.told
         # When mail is seen to come is told beside all that, by who watches for it.
         if not isinstance(one, Arrived)
     ]
@@ -294,14 +306,14 @@ async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> N
         Said,
         Changed(LEAD, "idle"),
     ]
-    numbers = [one.number for one in floor.told if isinstance(one, Recorded)]
+    numbers = [one.number for one in harness.told if isinstance(one, Recorded)]
     assert numbers == [1, 2, 3, 4, 5, 6]
 
 
 async def test_what_is_read_back_is_not_told_again() -> None:
-    floor = await Floor.opened(["Hello."])
-    await floor.turn("hello")
-    again = floor.restarted([])
+    harness = await AgentHarness.opened(["Hello."])
+    await harness.turn("hello")
+    again = harness.restarted([])
     await again.turn()
     assert [told for told in again.told if isinstance(told, Recorded)] == []
 
@@ -311,9 +323,9 @@ async def test_what_is_read_back_is_not_told_again() -> None:
 
 async def test_a_second_copy_of_an_agent_ends_at_its_next_word(tmp_path: Path) -> None:
     stores = [JsonlStore.open(tmp_path, "team", create=True) for _ in range(2)]
-    floor = await Floor.opened(["One."], store=stores[0])
-    agent = await floor.lead()
-    other = floor.restarted(["Two."], store=stores[1])
+    harness = await AgentHarness.opened(["One."], store=stores[0])
+    agent = await harness.lead()
+    other = harness.restarted(["Two."], store=stores[1])
     await other.turn("go")
     with pytest.raises(Conflict):
         await agent.play(until_rest=True)

@@ -1,5 +1,7 @@
 """After a summary an agent still knows its team: who is on it, the open tasks, its mode, and what it may answer."""
 
+from typing import Any
+
 import pytest
 
 from deskmate.core.agent.entries import Compacted
@@ -9,20 +11,20 @@ from deskmate.core.team.members import Idle, Joined, Working
 from deskmate.core.team.messages import PlanRequest
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Recorded
-from tests.runtime import until
-from tests.runtime.desks import Floor, uses
+from tests.runtime.agent_harness import AgentHarness, uses
+from tests.runtime.team_process import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("compact-auto")]
 
 PLAN = PlanRequest(request_id="bob:3.0", content="I rename it.")
-YES = {"type": "plan_approval_response", "recipient": "bob", "request_id": "bob:3.0", "approve": True}
+YES: dict[str, Any] = {"type": "plan_approval_response", "recipient": "bob", "request_id": "bob:3.0", "approve": True}
 
 
-async def summary(floor: Floor, agent: Agent) -> str:
+async def summary(harness: AgentHarness, agent: Agent) -> str:
     """Let the lead make room, and return the summary it goes on with."""
 
     def found() -> list[str]:
-        entries = [told.entry for told in floor.told if isinstance(told, Recorded) and told.member == LEAD]
+        entries = [told.entry for told in harness.told if isinstance(told, Recorded) and told.member == LEAD]
         return [entry.summary for entry in entries if isinstance(entry, Compacted)]
 
     before = len(found())
@@ -32,79 +34,79 @@ async def summary(floor: Floor, agent: Agent) -> str:
 
 
 async def test_a_lead_still_knows_who_is_on_its_team_with_role_and_status() -> None:
-    floor = await Floor.opened(["Hello.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
+    harness = await AgentHarness.opened(["Hello.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
         for name, role in (("bob", "tester"), ("zoe", ""), ("old", "")):
-            await floor.team_state.roster.join(Joined(name=name, role=role, at=0.0))
-        await floor.team_state.roster.status(Idle(name="bob", at=1.0))
-        await floor.team_state.roster.leave("old", "done", heard=0)
-        text = await summary(floor, agent)
+            await harness.team_state.roster.join(Joined(name=name, role=role, at=0.0))
+        await harness.team_state.roster.status(Idle(name="bob", at=1.0))
+        await harness.team_state.roster.leave("old", "done", heard=0)
+        text = await summary(harness, agent)
     assert "On your team now:\n- bob (tester): idle\n- zoe: working" in text
     assert "old" not in text
 
 
 async def test_a_lead_without_a_team_is_told_so() -> None:
-    floor = await Floor.opened(["Hello.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        assert "Nobody is on your team besides you." in await summary(floor, agent)
+    harness = await AgentHarness.opened(["Hello.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        assert "Nobody is on your team besides you." in await summary(harness, agent)
 
 
 async def test_a_lead_still_knows_the_open_tasks_and_who_has_them() -> None:
-    floor = await Floor.opened(["Hello.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        await floor.team_state.roster.join(Joined(name="bob", at=0.0))
-        await floor.team_state.board.create(LEAD, "parse", owner="bob")
-        await floor.team_state.board.create(USER, "lex")
-        text = await summary(floor, agent)
+    harness = await AgentHarness.opened(["Hello.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await harness.team_state.roster.join(Joined(name="bob", at=0.0))
+        await harness.team_state.board.create(LEAD, "parse", owner="bob")
+        await harness.team_state.board.create(USER, "lex")
+        text = await summary(harness, agent)
     assert 'Open tasks:\n- #1 by lead [pending] "parse" @bob\n- #2 by user [pending] "lex"' in text
 
 
 async def test_a_plan_that_waits_for_the_lead_is_still_open_with_its_text() -> None:
-    floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
-        await floor.send(PLAN, sender="bob")
+    harness = await AgentHarness.opened(["Hello.", "Let me see.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await harness.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
-        text = await summary(floor, agent)
+        text = await summary(harness, agent)
     assert "- plan request bob:3.0 from bob, waiting for your answer. To approve it: SendMessage(" in text
     assert "The plan:\n    I rename it." in text
 
 
 async def test_a_plan_that_the_lead_answered_is_no_longer_open() -> None:
-    floor = await Floor.opened(["Hello.", uses("SendMessage", **YES), "Approved.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
-        await floor.send(PLAN, sender="bob")
+    harness = await AgentHarness.opened(["Hello.", uses("SendMessage", **YES), "Approved.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await harness.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Approved.")
-        assert "bob:3.0" not in await summary(floor, agent)
+        assert "bob:3.0" not in await summary(harness, agent)
 
 
 @pytest.mark.behaviour("plan")
 async def test_a_plan_of_somebody_who_left_is_no_longer_open() -> None:
-    floor = await Floor.opened(["Hello.", "Let me see.", "He left.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
-        await floor.send(PLAN, sender="bob")
+    harness = await AgentHarness.opened(["Hello.", "Let me see.", "He left.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await harness.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
-        await floor.team_state.roster.leave("bob", "gone", heard=0)
+        await harness.team_state.roster.leave("bob", "gone", heard=0)
         await until(lambda: agent.last_words == "He left.")
-        assert "bob:3.0" not in await summary(floor, agent)
+        assert "bob:3.0" not in await summary(harness, agent)
 
 
 @pytest.mark.behaviour("plan")
 async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
-    floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
-    async with floor.playing("begin") as agent:
-        await floor.until_status("idle")
-        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
-        await floor.send(PLAN, sender="bob")
+    harness = await AgentHarness.opened(["Hello.", "Let me see.", "so far"])
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await harness.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
         verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
-        await floor.team_state.roster.status(Working(name="bob", plan=verdict, at=0.0))
-        assert "bob:3.0" not in await summary(floor, agent)
+        await harness.team_state.roster.status(Working(name="bob", plan=verdict, at=0.0))
+        assert "bob:3.0" not in await summary(harness, agent)

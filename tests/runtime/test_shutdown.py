@@ -11,20 +11,30 @@ import anyio
 import pytest
 
 from deskmate.core.agent.entries import Did
+from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import Interrupt, ShutdownRequest, ShutdownResponse
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Speak
+from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.supervisor import Supervisor
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.processes import mark_of
-from tests.runtime import SOON, until
-from tests.runtime.desks import Bench, Floor, for_ever, last_told, uses
-from tests.runtime.scenes import STOP, Broken, Deaf, Inline, Scene, hangs, plays, scene
+from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, run_forever, uses
+from tests.runtime.team_process import SOON, until
+from tests.runtime.teammate_harness import (
+    STOP,
+    BrokenLauncher,
+    DeafLauncher,
+    InlineLauncher,
+    TeammateHarness,
+    hangs,
+    plays,
+    teammate,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("shutdown", "P1")]
 
@@ -40,18 +50,18 @@ LATE = ("left", "forced: no answer to a shutdown request in 30 s", False)
 
 @pytest.mark.parametrize("sender", [LEAD, USER])
 async def test_idle_she_leaves_at_once_without_a_call_of_the_model(sender: str) -> None:
-    async with scene(["Ready."]) as she:
+    async with teammate(["Ready."]) as she:
         await she.until("idle")
         await she.ask(sender=sender)
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 1)
-    (letter,) = await she.floor.letters(sender)
+    (letter,) = await she.harness.letters(sender)
     assert letter.message == ShutdownResponse(request_id=STOP, approve=True)
 
 
 async def test_waiting_for_her_plan_to_be_approved_she_leaves_at_once() -> None:
     plan = uses("ExitPlanMode", plan="first this, then that")
-    async with scene([plan, "Submitted."], plan=True) as she:
+    async with teammate([plan, "Submitted."], plan=True) as she:
         await she.until("waiting", "plan")
         await she.ask()
         await she.over.wait()
@@ -59,7 +69,7 @@ async def test_waiting_for_her_plan_to_be_approved_she_leaves_at_once() -> None:
 
 
 async def test_parked_in_the_middle_of_her_task_she_leaves_at_once() -> None:
-    async with scene(["Ready.", ModelRejected("the key is wrong")], task=True) as she:
+    async with teammate(["Ready.", ModelRejected("the key is wrong")], task=True) as she:
         await she.until("parked", "the key is wrong")
         await she.ask()
         await she.over.wait()
@@ -67,9 +77,9 @@ async def test_parked_in_the_middle_of_her_task_she_leaves_at_once() -> None:
 
 
 async def test_interrupted_she_is_asked_once_more_and_answers() -> None:
-    async with scene(plays(hangs, YES)) as she:
+    async with teammate(plays(hangs, YES)) as she:
         await until(lambda: she.calls == 1)
-        await she.floor.send(Interrupt(), to="alice")
+        await she.harness.send(Interrupt(), to="alice")
         await she.until("idle")
         await she.ask()
         await she.over.wait()
@@ -80,18 +90,18 @@ async def test_interrupted_she_is_asked_once_more_and_answers() -> None:
 
 
 async def test_with_a_task_she_answers_by_tool_and_her_task_is_free_again() -> None:
-    async with scene(["Ready.", "On it.", "Still on it.", YES], task=True) as she:
+    async with teammate(["Ready.", "On it.", "Still on it.", YES], task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
         await she.over.wait()
     assert (she.end, await she.answers()) == (AGREED, [ShutdownResponse(request_id=STOP, approve=True)])
-    task = (await she.floor.team_state.board.refresh()).tasks[1]
+    task = (await she.harness.team_state.board.refresh()).tasks[1]
     assert (task.owner, task.notes) == (None, (Note("alice", "alice left: agreed to a shutdown request"),))
 
 
 async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:
-    async with scene(["Ready.", "On it.", "Still on it.", NO, "I go on."], task=True) as she:
+    async with teammate(["Ready.", "On it.", "Still on it.", NO, "I go on."], task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
@@ -102,11 +112,11 @@ async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:
         assert (she.alice.status.word, she.over.is_set()) == ("idle", False)
     refusal = ShutdownResponse(request_id=STOP, approve=False, content="not before #1 is done")
     assert await she.answers() == [refusal]
-    assert (await she.floor.team_state.board.refresh()).tasks[1].owner == "alice"
+    assert (await she.harness.team_state.board.refresh()).tasks[1].owner == "alice"
 
 
 async def test_who_says_no_in_words_alone_has_said_nothing_and_is_ended_in_30_seconds() -> None:
-    async with scene(["Ready.", "On it.", "Still on it.", "No, not yet."], task=True) as she:
+    async with teammate(["Ready.", "On it.", "Still on it.", "No, not yet."], task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
@@ -117,11 +127,11 @@ async def test_who_says_no_in_words_alone_has_said_nothing_and_is_ended_in_30_se
         await she.pass_by(0.2)
         await she.over.wait()
     assert (she.end, await she.answers()) == (LATE, [])
-    assert (await she.floor.team_state.board.refresh()).tasks[1].owner is None
+    assert (await she.harness.team_state.board.refresh()).tasks[1].owner is None
 
 
 async def test_thinking_she_is_cut_after_150_seconds_hears_it_and_answers() -> None:
-    async with scene(plays(hangs, YES)) as she:
+    async with teammate(plays(hangs, YES)) as she:
         await until(lambda: she.calls == 1)
         await she.ask()
         await she.pass_by(149.0)
@@ -132,7 +142,7 @@ async def test_thinking_she_is_cut_after_150_seconds_hears_it_and_answers() -> N
 
 
 async def test_thinking_without_an_end_she_is_ended_30_seconds_after_hearing_it() -> None:
-    async with scene(plays(hangs, hangs)) as she:
+    async with teammate(plays(hangs, hangs)) as she:
         await until(lambda: she.calls == 1)
         await she.ask()
         await she.pass_by(150.0)
@@ -151,28 +161,28 @@ async def test_what_runs_comes_to_its_end_and_what_has_not_begun_is_skipped() ->
         await release.wait()
         return Ran(0, "")
 
-    bench = Bench(commands={"wait": lasts})
+    bench = ScriptedWorkspace(commands={"wait": lasts})
     two = Speak("", [("bash", {"command": "wait"}), ("bash", {"command": "rm -r ."})])
-    async with scene(plays(two, YES), workspace=bench) as she:
+    async with teammate(plays(two, YES), workspace=bench) as she:
         await until(lambda: bench.running)
         await she.ask()
         assert (bench.running, she.calls) == (["wait"], 1)
         release.set()
         await she.over.wait()
-    assert (she.end, await outcomes(she.floor)) == (
+    assert (she.end, await outcomes(she.harness)) == (
         AGREED,
         [True, "Skipped: something more urgent came. Read it first.", True],
     )
 
 
-async def outcomes(floor: Floor) -> list[bool | str]:
+async def outcomes(harness: AgentHarness) -> list[bool | str]:
     """Return for each call of alice that it went well, or why it did not."""
-    return [ok or text for _, ok, text in await floor.results("alice")]
+    return [ok or text for _, ok, text in await harness.results("alice")]
 
 
 async def test_a_call_without_an_end_is_cut_after_150_seconds_and_told_as_cut() -> None:
-    bench = Bench(commands={"wait": for_ever})
-    async with scene(plays(WAIT, YES), workspace=bench) as she:
+    bench = ScriptedWorkspace(commands={"wait": run_forever})
+    async with teammate(plays(WAIT, YES), workspace=bench) as she:
         await until(lambda: bench.running)
         await she.ask()
         await she.pass_by(149.0)
@@ -180,15 +190,15 @@ async def test_a_call_without_an_end_is_cut_after_150_seconds_and_told_as_cut() 
         await she.pass_by(1.0)
         await she.over.wait()
     assert (she.end, bench.running) == (AGREED, [])
-    assert await outcomes(she.floor) == [
-        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
+    assert await outcomes(she.harness) == [
+        f"Interrupted. {OUTCOME_UNKNOWN}",
         True,
     ]
 
 
 async def test_a_call_begun_after_hearing_it_is_cut_at_the_deadline() -> None:
-    bench = Bench(commands={"wait": for_ever})
-    async with scene(["Ready.", "On it.", "Still on it.", WAIT], workspace=bench, task=True) as she:
+    bench = ScriptedWorkspace(commands={"wait": run_forever})
+    async with teammate(["Ready.", "On it.", "Still on it.", WAIT], workspace=bench, task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
@@ -202,36 +212,36 @@ async def test_a_call_begun_after_hearing_it_is_cut_at_the_deadline() -> None:
 
 async def test_a_command_that_ignores_being_terminated_is_killed(tmp_path: Path) -> None:
     stubborn = uses("bash", command="trap '' TERM; echo $$ > pid; sleep 60")
-    workspace = LocalWorkspace(tmp_path, "team", "alice", grace_seconds=0.2)
-    async with scene(plays(stubborn, YES), workspace=workspace) as she:
+    workspace = LocalWorkspace(tmp_path, "team", "alice", grace_seconds=0.2, environ=os.environ)
+    async with teammate(plays(stubborn, YES), workspace=workspace) as she:
         await until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n"))
         group = int((tmp_path / "pid").read_text())
         os.killpg(group, 0)
         await she.ask()
-        she.floor.clock.advance(150.0)
+        she.harness.clock.advance(150.0)
         await she.over.wait()
         assert she.end == AGREED
         # One that nobody has collected yet does not count.
         assert mark_of(group, {}).living() == {}
-    assert await outcomes(she.floor) == [
-        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
+    assert await outcomes(she.harness) == [
+        f"Interrupted. {OUTCOME_UNKNOWN}",
         True,
     ]
 
 
 @pytest.mark.behaviour("permission")
 async def test_waiting_for_a_person_the_question_is_withdrawn_and_she_answers() -> None:
-    async with scene(plays(WAIT, YES), mode=Mode.DEFAULT, attended=True) as she:
+    async with teammate(plays(WAIT, YES), mode=Mode.DEFAULT, attended=True) as she:
         await she.until("waiting", "permission")
         await she.ask()
         await she.over.wait()
-    assert (she.end, she.calls, she.floor.bench.asked) == (AGREED, 2, [])
-    assert await outcomes(she.floor) == ["Not run: you were asked to shut down before the user answered.", True]
+    assert (she.end, she.calls, she.harness.bench.asked) == (AGREED, 2, [])
+    assert await outcomes(she.harness) == ["Not run: you were asked to shut down before the user answered.", True]
 
 
 @pytest.mark.behaviour("plan")
 async def test_planning_she_answers_by_tool() -> None:
-    async with scene(plays(hangs, YES), plan=True) as she:
+    async with teammate(plays(hangs, YES), plan=True) as she:
         await until(lambda: she.calls == 1)
         await she.ask()
         await she.pass_by(150.0)
@@ -243,17 +253,17 @@ async def test_planning_she_answers_by_tool() -> None:
 
 
 async def test_dead_she_leaves_at_once_in_her_own_name() -> None:
-    async with scene([], launcher=Broken) as she:
+    async with teammate([], launcher=BrokenLauncher) as she:
         await until(lambda: she.alice.status.word == "parked")
-        await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
+        await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await she.over.wait()
     assert she.end == ("left", "forced: asked to shut down while it could not run", False)
 
 
 async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
-    async with scene([], launcher=Deaf) as she:
-        await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
-        await until(lambda: she.floor.clock.sleeping)
+    async with teammate([], launcher=DeafLauncher) as she:
+        await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
+        await until(lambda: she.harness.clock.sleeping)
         await she.pass_by(184.0)
         assert not she.over.is_set()
         await she.pass_by(1.0)
@@ -265,18 +275,18 @@ async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
 
 
 async def test_asked_twice_while_idle_she_agrees_once_and_leaves_once() -> None:
-    async with scene(["Ready."]) as she:
+    async with teammate(["Ready."]) as she:
         await she.until("idle")
-        await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
-        await she.floor.send(ShutdownRequest(request_id="lead:11.0"), sender=LEAD, to="alice")
+        await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
+        await she.harness.send(ShutdownRequest(request_id="lead:11.0"), sender=LEAD, to="alice")
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 1)
     assert (await she.answers())[0] == ShutdownResponse(request_id=STOP, approve=True)
-    assert len({letter.id for letter in await she.floor.letters(LEAD)}) == len(await she.floor.letters(LEAD))
+    assert len({letter.id for letter in await she.harness.letters(LEAD)}) == len(await she.harness.letters(LEAD))
 
 
 async def test_a_yes_to_one_of_two_requests_is_enough() -> None:
-    async with scene(plays(hangs, YES)) as she:
+    async with teammate(plays(hangs, YES)) as she:
         await until(lambda: she.calls == 1)
         await she.ask()
         await she.ask("lead:11.0")
@@ -286,8 +296,8 @@ async def test_a_yes_to_one_of_two_requests_is_enough() -> None:
 
 
 async def test_each_request_wants_an_answer_of_its_own() -> None:
-    script = ["Ready.", "On it.", "Still on it.", NO, "I go on."]
-    async with scene(script, task=True) as she:
+    script: list[Step] = ["Ready.", "On it.", "Still on it.", NO, "I go on."]
+    async with teammate(script, task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
@@ -306,45 +316,45 @@ async def test_each_request_wants_an_answer_of_its_own() -> None:
 
 async def test_an_answer_sent_twice_is_sent_once() -> None:
     again = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=True)
-    async with scene(["Ready.", "On it.", "Still on it.", NO, again, "So be it."], task=True) as she:
+    async with teammate(["Ready.", "On it.", "Still on it.", NO, again, "So be it."], task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
         await until(lambda: she.calls == 6)
         await she.until("idle")
     assert [answer.approve for answer in await she.answers()] == [False]
-    assert (await outcomes(she.floor))[-1] == f"There is no open shutdown request '{STOP}'. None is open."
+    assert (await outcomes(she.harness))[-1].endswith(f"'{STOP}'. None is open.")
 
 
 # -- killed meanwhile -------------------------------------------------------------------------------
 
 
 async def test_killed_before_she_answered_she_is_asked_again_by_what_she_remembers() -> None:
-    async with scene(plays("Ready.", "On it.", "Still on it.", hangs), task=True) as she:
+    async with teammate(plays("Ready.", "On it.", "Still on it.", hangs), task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
         await she.ask()
         await until(lambda: she.calls == 4)
-    again = Scene(she.floor.restarted(plays(YES)))
-    await again.floor.team_state.roster.refresh()
+    again = TeammateHarness(she.harness.restarted(plays(YES)))
+    await again.harness.team_state.roster.refresh()
     with anyio.fail_after(SOON):
-        await Supervisor(again.floor.team_state, "alice", Inline(again.floor)).keep()
+        await Supervisor(again.harness.team_state, "alice", InlineLauncher(again.harness)).keep()
     assert (again.end, again.calls) == (AGREED, 1)
-    assert STOP in "".join(last_told(again.floor.scripted.prompts[0]))
+    assert STOP in "".join(last_told(again.harness.scripted.prompts[0]))
 
 
 async def test_killed_between_saying_yes_and_leaving_she_leaves_when_she_comes_back() -> None:
-    async with scene(plays("Ready.", "On it.", "Still on it.", YES), task=True) as she:
+    async with teammate(plays("Ready.", "On it.", "Still on it.", YES), task=True) as she:
         await until(lambda: she.calls == 3)
         await she.until("idle")
-        await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
+        await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await until(lambda: she.calls == 4)
-        await until(lambda: any(is_yes(told) for told in she.floor.told))
-    assert (await she.floor.team_state.roster.refresh()).here("alice")
-    again = Scene(she.floor.restarted([]))
-    await again.floor.team_state.roster.refresh()
+        await until(lambda: any(is_yes(told) for told in she.harness.told))
+    assert (await she.harness.team_state.roster.refresh()).here("alice")
+    again = TeammateHarness(she.harness.restarted([]))
+    await again.harness.team_state.roster.refresh()
     with anyio.fail_after(SOON):
-        await Supervisor(again.floor.team_state, "alice", Inline(again.floor)).keep()
+        await Supervisor(again.harness.team_state, "alice", InlineLauncher(again.harness)).keep()
     assert (again.end, again.calls) == (AGREED, 0)
     assert len(await again.answers()) == 1
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.playing import Room
+from tests.scenarios.app_harness import AppHarness
 
 
 @pytest.fixture
-def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppHarness:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    return Room.at(tmp_path / "work", home)
+    return AppHarness.at(tmp_path / "work", home)

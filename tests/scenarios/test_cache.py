@@ -10,7 +10,7 @@ from deskmate.core.prompt.prompts import Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.prefix_caches import LEAST, UNIT
 from deskmate.testing.scripts import Asked, Format, Say, Use
-from tests.scenarios.playing import FORMATS, Room
+from tests.scenarios.app_harness import FORMATS, AppHarness
 
 pytestmark = pytest.mark.anyio
 STEPS = 30
@@ -27,31 +27,33 @@ def look(step: int) -> Say:
     return Say(calls=[Use("grep", {"pattern": f"line {step}$"}), Use("glob", {"pattern": "parts/*"})])
 
 
-async def looked_around(room: Room, format_: Format) -> FakeProvider:
+async def looked_around(harness: AppHarness, format_: Format) -> FakeProvider:
     """Return the provider of a run of so many steps, all of which went well."""
-    (room.place / "parts").mkdir()
+    (harness.place / "parts").mkdir()
     for part in range(8):
         text = "".join(f"part {part}, line {line}\n" for line in range(40))
-        (room.place / "parts" / f"{part}.txt").write_text(text)
+        (harness.place / "parts" / f"{part}.txt").write_text(text)
     async with FakeProvider([*map(look, range(STEPS - 1)), Say("That is all.")]) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
     assert (outcome.end, outcome.text, outcome.steps) == ("answered", "That is all.", STEPS)
     assert (len(provider.requests), provider.complaints) == (STEPS, [])
-    assert all(step.ok == (True,) * len(step.calls) for step in await room.steps())
+    assert all(step.ok == (True,) * len(step.calls) for step in await harness.steps())
     return provider
 
 
 @pytest.mark.behaviour("models")
-async def test_with_breakpoints_the_whole_of_the_request_before_is_read_from_the_cache(room: Room) -> None:
-    provider = await looked_around(room, "anthropic")
+async def test_with_breakpoints_the_whole_of_the_request_before_is_read_from_the_cache(harness: AppHarness) -> None:
+    provider = await looked_around(harness, "anthropic")
     ideal = sum(map(provider.ideal_cache_read, range(STEPS)))
     assert ideal > 0
     assert sum(usage.cache_read for usage in provider.usages) >= SHARE * ideal
 
 
 @pytest.mark.behaviour("models")
-async def test_without_breakpoints_every_whole_unit_of_the_request_before_is_read_from_the_cache(room: Room) -> None:
-    provider = await looked_around(room, "openai")
+async def test_without_breakpoints_every_whole_unit_of_the_request_before_is_read_from_the_cache(
+    harness: AppHarness,
+) -> None:
+    provider = await looked_around(harness, "openai")
     ideal = sum(map(whole_units, provider.usages[:-1]))
     assert ideal > LEAST * STEPS
     assert sum(usage.cache_read for usage in provider.usages) >= SHARE * ideal
@@ -64,9 +66,9 @@ def whole_units(usage: Usage) -> int:
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_every_request_begins_with_the_same_bytes_and_goes_on_where_the_last_one_ended(
-    room: Room, format_: Format
+    harness: AppHarness, format_: Format
 ) -> None:
-    requests = (await looked_around(room, format_)).requests
+    requests = (await looked_around(harness, format_)).requests
     assert len({json.dumps([asked.body["tools"], asked.body.get("system")]) for asked in requests}) == 1
     for before, after in pairwise(requests):
         passages = before.prompt.passages
@@ -76,13 +78,13 @@ async def test_every_request_begins_with_the_same_bytes_and_goes_on_where_the_la
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_the_first_requests_are_small_with_all_that_a_lead_and_a_teammate_have(
-    room: Room, format_: Format
+    harness: AppHarness, format_: Format
 ) -> None:
-    skill = room.home / ".config" / "deskmate" / "skills" / "release" / "SKILL.md"
+    skill = harness.home / ".config" / "deskmate" / "skills" / "release" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(SKILL)
     async with FakeProvider(spawn_one) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
     assert (outcome.end, provider.complaints) == ("answered", [])
     lead = provider.requests[0]
     teammate = next(asked for asked in provider.requests if not leads(asked))

@@ -25,16 +25,16 @@ from deskmate.testing.provider_faults import (
     TooLong,
 )
 from deskmate.testing.scripts import Asked, Format, Say, Script, Use
-from tests.scenarios.playing import (
+from tests.passing_clock import PassingClock
+from tests.scenarios.app_harness import (
     FILES,
     FORMATS,
     MODELS,
     STORY,
     TOLD,
     WORDS,
+    AppHarness,
     Called,
-    PassingClock,
-    Room,
     Step,
     calls_in,
     tell,
@@ -70,7 +70,9 @@ PASSING: dict[str, Fault] = {
 @pytest.mark.behaviour("retry", "P6", "models")
 @both
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-async def test_a_fault_at_every_call_leaves_no_trace_but_the_retries(room: Room, fault: Fault, format_: Format) -> None:
+async def test_a_fault_at_every_call_leaves_no_trace_but_the_retries(
+    harness: AppHarness, fault: Fault, format_: Format
+) -> None:
     clock = PassingClock()
     async with anyio.create_task_group() as silences:
 
@@ -79,12 +81,12 @@ async def test_a_fault_at_every_call_leaves_no_trace_but_the_retries(room: Room,
                 silences.start_soon(clock.let_silence_pass)
 
         async with FakeProvider(tell, faults=first_time(fault, silent)) as provider:
-            end = await room.play(provider, format_, clock)
-    assert (end, await room.words(), room.files) == (Rest("idle"), WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
+            end = await harness.play(provider, format_, clock)
+    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])
     assert (len(provider.requests), len(clock.pauses)) == (2 * len(STORY), len(STORY))
     retried = [("waiting", "retry"), ("working", "")]
-    assert await room.statuses() == [("working", ""), *retried * len(STORY), ("idle", "")]
+    assert await harness.statuses() == [("working", ""), *retried * len(STORY), ("idle", "")]
 
 
 def first_time(fault: Fault, then: Callable[[], None]) -> Plan:
@@ -104,23 +106,23 @@ def first_time(fault: Fault, then: Callable[[], None]) -> Plan:
 
 @pytest.mark.behaviour("retry")
 @both
-async def test_a_retry_waits_as_long_as_the_provider_asks(room: Room, format_: Format) -> None:
+async def test_a_retry_waits_as_long_as_the_provider_asks(harness: AppHarness, format_: Format) -> None:
     clock = PassingClock()
     async with FakeProvider(
         tell, faults={0: ErrorStatus(429, retry_after=7.5), 1: ErrorStatus(529, retry_after=33)}
     ) as provider:
-        await room.play(provider, format_, clock)
-    assert (clock.pauses, await room.words()) == ([7.5, 33.0], WORDS)
+        await harness.play(provider, format_, clock)
+    assert (clock.pauses, await harness.words()) == ([7.5, 33.0], WORDS)
 
 
 @pytest.mark.behaviour("models")
 @both
-async def test_an_answer_that_comes_in_crumbs_is_the_same_answer(room: Room, format_: Format) -> None:
+async def test_an_answer_that_comes_in_crumbs_is_the_same_answer(harness: AppHarness, format_: Format) -> None:
     clock = PassingClock()
     async with FakeProvider(tell, faults=lambda number, asked: Slow(pieces=40, pause_seconds=0.001)) as provider:
-        end = await room.play(provider, format_, clock)
-    assert (end, await room.words(), room.files) == (Rest("idle"), WORDS, FILES)
-    assert (await room.steps(), len(provider.requests), provider.complaints) == (TOLD, len(STORY), [])
+        end = await harness.play(provider, format_, clock)
+    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (await harness.steps(), len(provider.requests), provider.complaints) == (TOLD, len(STORY), [])
     assert clock.pauses == []
 
 
@@ -171,14 +173,14 @@ ODD = {
 @both
 @pytest.mark.parametrize(("odd", "at"), placed(ODD))
 async def test_the_model_is_told_of_its_odd_answer_and_goes_on_with_the_story(
-    room: Room, odd: Odd, at: int, format_: Format
+    harness: AppHarness, odd: Odd, at: int, format_: Format
 ) -> None:
     async with FakeProvider(with_one(odd.say, at)) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
     # Words that were cut are continued by the next ones.
     words = f"{odd.step.text}{WORDS}" if odd.say.end == "length" and at == CALLS[-1] else WORDS
-    assert (outcome.end, outcome.text, room.files) == ("answered", words, FILES)
-    assert (await room.steps(), provider.complaints) == ([*TOLD[:at], odd.step, *TOLD[at:]], [])
+    assert (outcome.end, outcome.text, harness.files) == ("answered", words, FILES)
+    assert (await harness.steps(), provider.complaints) == ([*TOLD[:at], odd.step, *TOLD[at:]], [])
 
 
 def with_one(odd: Say, at: int) -> Script:
@@ -194,15 +196,15 @@ DOUBLED = ((True,) * 4, (True, True), (False, False), (True, False), (True, True
 @both
 @pytest.mark.parametrize("at", CALLS)
 async def test_calls_that_share_an_id_are_all_run_and_each_gets_its_result(
-    room: Room, at: int, format_: Format
+    harness: AppHarness, at: int, format_: Format
 ) -> None:
     calls = STORY[at].calls or [Use("glob", {"pattern": "*"})]
     doubled = replace(STORY[at], calls=[replace(use, id="toolu_same") for use in (*calls, *calls)])
     async with FakeProvider(with_one(doubled, at)) as provider:
-        outcome = await room.run(provider, format_)
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
+        outcome = await harness.run(provider, format_)
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
     told = [*TOLD[:at], Step(doubled.text, calls_in(doubled), DOUBLED[at]), *TOLD[at + bool(STORY[at].calls) :]]
-    assert (await room.steps(), provider.complaints) == (told, [])
+    assert (await harness.steps(), provider.complaints) == (told, [])
 
 
 ENDINGS = {
@@ -218,17 +220,17 @@ ENDINGS = {
 @both
 @pytest.mark.parametrize(("ending", "at"), placed(ENDINGS))
 async def test_an_answer_without_calls_ends_the_turn_and_the_next_word_goes_on_from_there(
-    room: Room, ending: Odd, at: int, format_: Format
+    harness: AppHarness, ending: Odd, at: int, format_: Format
 ) -> None:
     async with FakeProvider(with_one(ending.say, at)) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
         # A turn that ends without a word is answered by the words of its last calls.
         words = ending.step.text or (STORY[at - 1].text if at else "")
         assert (outcome.end, outcome.text, len(provider.requests)) == ("answered", words, at + 1)
-        assert (await room.statuses())[-1] == ("idle", "")
-        outcome = await room.resume(provider, format_, "go on")
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == ([*TOLD[:at], ending.step, *TOLD[at:]], [])
+        assert (await harness.statuses())[-1] == ("idle", "")
+        outcome = await harness.resume(provider, format_, "go on")
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == ([*TOLD[:at], ending.step, *TOLD[at:]], [])
 
 
 # -- too long -------------------------------------------------------------------------------------
@@ -238,31 +240,31 @@ async def test_an_answer_without_calls_ends_the_turn_and_the_next_word_goes_on_f
 @both
 @pytest.mark.parametrize("at", CALLS)
 async def test_a_prompt_that_is_too_long_once_is_compacted_once_and_the_story_goes_on(
-    room: Room, at: int, format_: Format
+    harness: AppHarness, at: int, format_: Format
 ) -> None:
     async with FakeProvider(tell, faults={at: TooLong()}) as provider:
-        outcome = await room.run(provider, format_)
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
+        outcome = await harness.run(provider, format_)
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])
     # The refused request, the one for the summary, and then the story.
     assert len(provider.requests) == len(STORY) + 2
-    assert [type(entry) for entry in await room.entries() if isinstance(entry, Compacted | Cleared)] == [Compacted]
+    assert [type(entry) for entry in await harness.entries() if isinstance(entry, Compacted | Cleared)] == [Compacted]
 
 
 @pytest.mark.behaviour("retry", "P6")
 @both
 @pytest.mark.parametrize("at", CALLS)
 async def test_a_prompt_that_stays_too_long_parks_the_agent_until_it_is_resumed(
-    room: Room, at: int, format_: Format
+    harness: AppHarness, at: int, format_: Format
 ) -> None:
     async with FakeProvider(tell, faults={at: TooLong(), at + 2: TooLong()}) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
         assert (outcome.end, len(provider.requests)) == ("parked", at + 3)
         assert "context" in outcome.reason
-        assert (await room.statuses())[-1] == ("parked", outcome.reason)
-        outcome = await room.resume(provider, format_)
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
+        assert (await harness.statuses())[-1] == ("parked", outcome.reason)
+        outcome = await harness.resume(provider, format_)
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])
 
 
 # -- for good -------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ async def test_a_prompt_that_stays_too_long_parks_the_agent_until_it_is_resumed(
 @both
 @pytest.mark.parametrize("at", [0, 3])
 async def test_a_provider_that_never_comes_back_parks_the_agent_which_goes_on_when_resumed(
-    room: Room, at: int, format_: Format
+    harness: AppHarness, at: int, format_: Format
 ) -> None:
     clock = PassingClock()
     down = [True]
@@ -281,23 +283,26 @@ async def test_a_provider_that_never_comes_back_parks_the_agent_which_goes_on_wh
         return ErrorStatus(529, message="come back later") if number >= at and down else None
 
     async with FakeProvider(tell, faults=plan) as provider:
-        end = await room.play(provider, format_, clock)
+        end = await harness.play(provider, format_, clock)
         assert isinstance(end, Rest)
         tries = len(clock.pauses) + 1
-        assert (end.word, sum(clock.pauses), len(provider.requests)) == ("parked", pytest.approx(600), at + tries)
+        assert (end.word, len(provider.requests)) == ("parked", at + tries)
+        assert sum(clock.pauses) == pytest.approx(600)
         assert "come back later" in end.detail
         assert f"tries: {tries}, waited: 600 s" in end.detail
-        assert await room.statuses() == [("working", ""), ("waiting", "retry"), ("parked", end.detail)]
+        assert await harness.statuses() == [("working", ""), ("waiting", "retry"), ("parked", end.detail)]
 
         down.clear()
-        outcome = await room.resume(provider, format_)
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
+        outcome = await harness.resume(provider, format_)
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])
 
 
 @pytest.mark.behaviour("retry", "P6")
 @both
-async def test_a_provider_that_says_no_more_for_ten_minutes_parks_the_agent(room: Room, format_: Format) -> None:
+async def test_a_provider_that_says_no_more_for_ten_minutes_parks_the_agent(
+    harness: AppHarness, format_: Format
+) -> None:
     clock = PassingClock()
     async with anyio.create_task_group() as silences:
 
@@ -306,13 +311,13 @@ async def test_a_provider_that_says_no_more_for_ten_minutes_parks_the_agent(room
             return Stall(0.5)
 
         async with FakeProvider(tell, faults=plan) as provider:
-            end = await room.play(provider, format_, clock)
+            end = await harness.play(provider, format_, clock)
         silences.cancel_scope.cancel()
     assert isinstance(end, Rest)
     # A silence is cut after three minutes; the fourth one is more than all waiting is worth.
     assert (end.word, len(provider.requests), len(clock.pauses)) == ("parked", 4, 3)
-    assert "no word for 180 s" in end.detail
-    assert (await room.statuses())[-1] == ("parked", end.detail)
+    assert "No data for 180 s" in end.detail
+    assert (await harness.statuses())[-1] == ("parked", end.detail)
 
 
 @pytest.mark.behaviour("budget", "S2")
@@ -323,10 +328,10 @@ async def test_a_provider_that_says_no_more_for_ten_minutes_parks_the_agent(room
     ids=["calls", "words without end", "an unknown tool"],
 )
 async def test_a_model_that_says_the_same_for_ever_is_stopped_by_the_cap_on_steps(
-    room: Room, say: Say, format_: Format
+    harness: AppHarness, say: Say, format_: Format
 ) -> None:
     async with FakeProvider(lambda asked: say) as provider:
-        outcome = await room.run(provider, format_, max_steps=8)
+        outcome = await harness.run(provider, format_, max_steps=8)
     assert (outcome.end, len(provider.requests), provider.complaints) == ("parked", 8, [])
     assert "8 steps in one turn" in outcome.reason
 
@@ -334,17 +339,19 @@ async def test_a_model_that_says_the_same_for_ever_is_stopped_by_the_cap_on_step
 @pytest.mark.behaviour("retry")
 @both
 @pytest.mark.parametrize("at", [0, 3])
-async def test_where_a_fallback_is_set_it_ends_what_the_other_began(room: Room, at: int, format_: Format) -> None:
+async def test_where_a_fallback_is_set_it_ends_what_the_other_began(
+    harness: AppHarness, at: int, format_: Format
+) -> None:
     other = next(each for each in FORMATS if each != format_)
 
     def plan(number: int, asked: Asked) -> Fault | None:
         return ErrorStatus(529) if number >= at and asked.format == format_ else None
 
     async with FakeProvider(tell, faults=plan) as provider:
-        end = await room.play(provider, format_, PassingClock(), fallback_model=MODELS[other])
-    assert (end, await room.words(), room.files) == (Rest("idle"), WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
-    said = [entry.usage["model"] for entry in await room.entries() if isinstance(entry, Said)]
+        end = await harness.play(provider, format_, PassingClock(), fallback_model=MODELS[other])
+    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])
+    said = [entry.usage["model"] for entry in await harness.entries() if isinstance(entry, Said)]
     assert said == [MODELS[format_]] * at + [MODELS[other]] * (len(STORY) - at)
 
 
@@ -357,17 +364,17 @@ async def test_where_a_fallback_is_set_it_ends_what_the_other_began(room: Room, 
     ids=["401", "404"],
 )
 async def test_a_provider_that_refuses_for_good_is_asked_once_and_its_words_are_the_reason(
-    room: Room, refusal: ErrorStatus, at: int, format_: Format
+    harness: AppHarness, refusal: ErrorStatus, at: int, format_: Format
 ) -> None:
     async with FakeProvider(tell, faults={at: refusal}) as provider:
-        outcome = await room.run(provider, format_)
+        outcome = await harness.run(provider, format_)
         assert (outcome.end, len(provider.requests)) == ("parked", at + 1)
         assert refusal.message in outcome.reason
-        assert (MODELS[format_] in outcome.reason, "; check " in outcome.reason) == (True, True)
+        assert (MODELS[format_] in outcome.reason, "Check " in outcome.reason) == (True, True)
         # A team that no model ever answered is not kept.
         assert outcome.kept is (at > 0)
         if outcome.kept:
-            assert (await room.statuses())[-1] == ("parked", outcome.reason)
-        outcome = await (room.resume if outcome.kept else room.run)(provider, format_)
-    assert (outcome.end, outcome.text, room.files) == ("answered", WORDS, FILES)
-    assert (await room.steps(), provider.complaints) == (TOLD, [])
+            assert (await harness.statuses())[-1] == ("parked", outcome.reason)
+        outcome = await (harness.resume if outcome.kept else harness.run)(provider, format_)
+    assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
+    assert (await harness.steps(), provider.complaints) == (TOLD, [])

@@ -21,7 +21,7 @@ from deskmate.core.prompt.prompts import CallBlock, Spoke, ThinkingBlock, Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Stall
 from deskmate.testing.scripts import Asked, Format, Say, Use
-from tests.scenarios.playing import FILES, FORMATS, MODELS, STORY, TOLD, WORDS, Room, tell
+from tests.scenarios.app_harness import FILES, FORMATS, MODELS, STORY, TOLD, WORDS, AppHarness, tell
 
 pytestmark = pytest.mark.anyio
 SOON = 60
@@ -31,16 +31,16 @@ SOON = 60
 
 
 @pytest.mark.behaviour("loop", "models")
-async def test_the_story_ends_in_the_same_files_and_the_same_transcript_over_both_wires(room: Room) -> None:
+async def test_the_story_ends_in_the_same_files_and_the_same_transcript_over_both_wires(harness: AppHarness) -> None:
     told = {}
     for format_ in FORMATS:
         async with FakeProvider(tell) as provider:
-            outcome = await room.run(provider, format_)
+            outcome = await harness.run(provider, format_)
         assert (outcome.end, outcome.text, outcome.steps) == ("answered", WORDS, len(STORY))
-        assert (room.files, await room.steps(), provider.complaints) == (FILES, TOLD, [])
-        told[format_] = in_order([without_provider(entry) for entry in await room.entries()])
-        shutil.rmtree(room.place)
-        Room.at(room.place, room.home)
+        assert (harness.files, await harness.steps(), provider.complaints) == (FILES, TOLD, [])
+        told[format_] = in_order([without_provider(entry) for entry in await harness.entries()])
+        shutil.rmtree(harness.place)
+        AppHarness.at(harness.place, harness.home)
     assert told["anthropic"] == told["openai"]
 
 
@@ -62,9 +62,9 @@ def in_order(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.behaviour("loop")
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_every_call_gets_its_one_result_in_the_order_asked(room: Room, format_: Format) -> None:
+async def test_every_call_gets_its_one_result_in_the_order_asked(harness: AppHarness, format_: Format) -> None:
     async with FakeProvider(tell) as provider:
-        await room.run(provider, format_)
+        await harness.run(provider, format_)
     for asked, say in zip(provider.requests[1:], STORY, strict=False):
         spoke = asked.prompt.passages[-2]
         assert isinstance(spoke, Spoke)
@@ -75,16 +75,19 @@ async def test_every_call_gets_its_one_result_in_the_order_asked(room: Room, for
 
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_what_each_step_used_and_cost_is_recorded_as_the_provider_counted_it(room: Room, format_: Format) -> None:
+async def test_what_each_step_used_and_cost_is_recorded_as_the_provider_counted_it(
+    harness: AppHarness, format_: Format
+) -> None:
     async with FakeProvider(tell) as provider:
-        outcome = await room.run(provider, format_)
-    said = [entry.usage for entry in await room.entries() if isinstance(entry, Said)]
+        outcome = await harness.run(provider, format_)
+    said = [entry.usage for entry in await harness.entries() if isinstance(entry, Said)]
     assert [usage_in(usage) for usage in said] == provider.usages
     assert {usage["model"] for usage in said} == {MODELS[format_]}
-    spent = await room.records(SPEND)
+    spent = await harness.records(SPEND)
     assert [usage_in(record) for record in spent] == provider.usages
     assert outcome.cost == pytest.approx(sum(record["cost"] for record in spent))
     assert outcome.cost == pytest.approx(sum(usage["cost"] for usage in said))
+    assert outcome.cost
     assert outcome.cost > 0
 
 
@@ -94,21 +97,21 @@ def usage_in(record: Mapping[str, Any]) -> Usage:
 
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_words_are_streamed_to_whoever_watches(room: Room, format_: Format) -> None:
+async def test_words_are_streamed_to_whoever_watches(harness: AppHarness, format_: Format) -> None:
     heard: list[TeamEvent] = []
     feed = Feed()
     feed.listen(heard.append)
     async with FakeProvider(tell, fragment=5) as provider:
-        await room.run(provider, format_, feed)
+        await harness.run(provider, format_, feed)
     pieces = [each.delta.text for each in heard if isinstance(each, Streamed) and isinstance(each.delta, TextDelta)]
     assert "".join(pieces) == "".join(say.text for say in STORY)
     assert len(pieces) > len(STORY)
 
 
 @pytest.mark.behaviour("models")
-async def test_thoughts_go_back_to_who_signed_them_unchanged(room: Room) -> None:
+async def test_thoughts_go_back_to_who_signed_them_unchanged(harness: AppHarness) -> None:
     async with FakeProvider(tell) as provider:
-        await room.run(provider, "anthropic")
+        await harness.run(provider, "anthropic")
     given_back = [
         block.text
         for passage in provider.requests[-1].prompt.passages
@@ -128,37 +131,39 @@ def by_the_call(dollars: float) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("budget", "S2")
-async def test_a_run_over_its_cost_is_parked_before_the_next_call_and_a_higher_cap_lets_it_finish(room: Room) -> None:
+async def test_a_run_over_its_cost_is_parked_before_the_next_call_and_a_higher_cap_lets_it_finish(
+    harness: AppHarness,
+) -> None:
     async with FakeProvider(tell) as provider:
-        outcome = await room.run(provider, "anthropic", **by_the_call(20.0))
-        costs = [record["cost"] for record in await room.records(SPEND)]
+        outcome = await harness.run(provider, "anthropic", **by_the_call(20.0))
+        costs = [record["cost"] for record in await harness.records(SPEND)]
         assert sum(costs[:-1]) < 20 <= sum(costs)
         assert (outcome.end, outcome.cost, len(provider.requests)) == ("parked", sum(costs), len(costs))
         assert outcome.reason == f"budget: ${sum(costs):.2f} of $20.00 is spent (--max-cost)"
-        assert (await room.statuses())[-1] == ("parked", outcome.reason)
+        assert (await harness.statuses())[-1] == ("parked", outcome.reason)
 
-        assert (await room.resume(provider, "anthropic", **by_the_call(20.0))).end == "parked"
+        assert (await harness.resume(provider, "anthropic", **by_the_call(20.0))).end == "parked"
         assert len(provider.requests) == len(costs)
 
-        outcome = await room.resume(provider, "anthropic", **by_the_call(1000.0))
+        outcome = await harness.resume(provider, "anthropic", **by_the_call(1000.0))
     assert (outcome.end, outcome.text, outcome.steps) == ("answered", WORDS, len(STORY) - len(costs))
-    assert (room.files, await room.steps(), provider.complaints) == (FILES, TOLD, [])
+    assert (harness.files, await harness.steps(), provider.complaints) == (FILES, TOLD, [])
 
 
 @pytest.mark.behaviour("budget", "S2")
 @pytest.mark.parametrize("steps", range(1, len(STORY)))
 async def test_a_run_over_its_steps_is_parked_before_the_next_call_and_a_higher_cap_lets_it_finish(
-    room: Room, steps: int
+    harness: AppHarness, steps: int
 ) -> None:
     async with FakeProvider(tell) as provider:
-        outcome = await room.run(provider, "anthropic", max_steps=steps)
+        outcome = await harness.run(provider, "anthropic", max_steps=steps)
         assert (outcome.end, outcome.steps, len(provider.requests)) == ("parked", steps, steps)
         assert outcome.reason.startswith(f"budget: {steps} step")
-        assert (await room.statuses())[-1] == ("parked", outcome.reason)
+        assert (await harness.statuses())[-1] == ("parked", outcome.reason)
 
-        outcome = await room.resume(provider, "anthropic")
+        outcome = await harness.resume(provider, "anthropic")
     assert (outcome.end, outcome.text, outcome.steps) == ("answered", WORDS, len(STORY) - steps)
-    assert (room.files, await room.steps(), provider.complaints) == (FILES, TOLD, [])
+    assert (harness.files, await harness.steps(), provider.complaints) == (FILES, TOLD, [])
 
 
 # -- ended in the middle --------------------------------------------------------------------------
@@ -174,38 +179,38 @@ def endless(asked: Asked) -> Say:
 @pytest.mark.behaviour("loop")
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_a_call_cut_off_with_its_process_is_told_as_interrupted_when_the_team_goes_on(
-    room: Room, format_: Format, eventually: Callable[[Callable[[], bool]], None]
+    harness: AppHarness, format_: Format, eventually: Callable[[Callable[[], bool]], None]
 ) -> None:
     async with FakeProvider(endless) as provider:
         with anyio.fail_after(SOON):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(room.run, provider, format_)
-                await anyio.to_thread.run_sync(eventually, (room.place / "begun").exists)
-                assert processes_in(room.place) != []
+                tasks.start_soon(harness.run, provider, format_)
+                await anyio.to_thread.run_sync(eventually, (harness.place / "begun").exists)
+                assert processes_in(harness.place) != []
                 tasks.cancel_scope.cancel()
-        assert processes_in(room.place) == []
+        assert processes_in(harness.place) == []
 
-        outcome = await room.resume(provider, format_)
+        outcome = await harness.resume(provider, format_)
     assert (outcome.end, outcome.steps, provider.complaints) == ("answered", 1, [])
     assert "I was told: " in outcome.text
     assert "Interrupted. Its outcome is unknown." in outcome.text
-    assert [entry.ok for entry in await room.entries() if isinstance(entry, Did)] == [False]
-    assert processes_in(room.place) == []
+    assert [entry.ok for entry in await harness.entries() if isinstance(entry, Did)] == [False]
+    assert processes_in(harness.place) == []
 
 
 @pytest.mark.behaviour("loop")
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_an_answer_cut_off_with_its_process_is_asked_for_again_when_the_team_goes_on(
-    room: Room, format_: Format, eventually: Callable[[Callable[[], bool]], None]
+    harness: AppHarness, format_: Format, eventually: Callable[[Callable[[], bool]], None]
 ) -> None:
     async with FakeProvider(tell, faults={3: Stall(0.7)}) as provider:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(room.run, provider, format_)
+            tasks.start_soon(harness.run, provider, format_)
             await anyio.to_thread.run_sync(eventually, lambda: len(provider.requests) == 4)
             tasks.cancel_scope.cancel()
-        outcome = await room.resume(provider, format_)
+        outcome = await harness.resume(provider, format_)
     assert (outcome.end, outcome.text, outcome.steps) == ("answered", WORDS, len(STORY) - 3)
-    assert (room.files, await room.steps(), provider.complaints) == (FILES, TOLD, [])
+    assert (harness.files, await harness.steps(), provider.complaints) == (FILES, TOLD, [])
 
 
 def processes_in(place: Path) -> list[int]:

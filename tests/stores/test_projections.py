@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,7 +164,15 @@ def test_the_config_shows_the_team_and_all_who_were_ever_on_it(projections: Proj
 
 def test_a_task_shows_all_its_fields(projections: Projections, tasks: Path) -> None:
     projections.write(ROSTER, BOARD)
-    nothing = {"owner": None, "epoch": 0, "blockedBy": [], "blocks": [], "role": None, "verify": None, "notes": []}
+    nothing: dict[str, Any] = {
+        "owner": None,
+        "epoch": 0,
+        "blockedBy": [],
+        "blocks": [],
+        "role": None,
+        "verify": None,
+        "notes": [],
+    }
     bare = {**nothing, "description": "", "activeForm": "", "receipt": None}
     assert [shown(tasks / f"{task}.json") for task in (1, 2, 3)] == [
         {

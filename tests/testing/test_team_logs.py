@@ -24,7 +24,7 @@ from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, violations
 from deskmate.testing.knowledge.team_logs import TeamLogs
 from deskmate.testing.scripts import Say
-from tests.providers.clients import ask_anthropic, ask_openai
+from tests.providers.sdk_clients import ask_anthropic, ask_openai
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("K1")]
 

@@ -33,7 +33,7 @@ from deskmate.core.team.members import (
     recipient_refusal,
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import BoardState, Claimed, Completed, Created, Deleted, authored_line, line
+from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted, authored_line, line
 from deskmate.testing.knowledge.prompt_parts import PromptParts
 from deskmate.testing.knowledge.told_phrases import (
     MODES,
@@ -162,7 +162,7 @@ def test_who_is_on_the_team_is_read_in_a_refusal() -> None:
 
 def board_of(status: str) -> BoardState:
     made = Created(by=LEAD, at=1.0, task=1, subject='a "task" [completed]', role="tester")
-    then = {
+    then: dict[str, list[BoardEvent]] = {
         "pending": [],
         "in progress": [Claimed(by="bob", at=2.0, task=1, epoch=0)],
         "completed": [Claimed(by="bob", at=2.0, task=1, epoch=0), Completed(by="bob", at=3.0, task=1, epoch=1)],

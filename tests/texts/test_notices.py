@@ -30,7 +30,7 @@ from deskmate.core.prompt.rendering import (
     damage_texts,
     told_texts,
 )
-from deskmate.core.team.members import Idle, Joined, Left
+from deskmate.core.team.members import Event, Idle, Joined, Left
 from deskmate.core.team.messages import (
     KINDS,
     Broadcast,
@@ -49,7 +49,7 @@ from deskmate.core.team.messages import (
 from deskmate.core.team.tasks import Created, TaskEdited
 from deskmate.texts import filled, text
 from tests.texts.golden import compare
-from tests.texts.moments import BOARD, CREATED, FOUNDED, JOINED, JOINS, LOST, TEAM, WORK, board_of, roster_of
+from tests.texts.sample_team import BOARD, CREATED, FOUNDED, JOINED, JOINS, LOST, TEAM, WORK, board_of, roster_of
 
 FREE = WorkMode(attended=True, barred=())
 PLANS = WorkMode(planning=True, attended=True, barred=())
@@ -79,7 +79,7 @@ def test_what_a_digest_says_of_what_does_not_fit() -> None:
 
 def test_what_a_teammate_hears_of_its_team() -> None:
     crowd = [Joined(name=f"m{number}", at=0) for number in range(41)]
-    lonely = [Joined(name="hank", role="loaders", at=0), Left(name="dave", at=1)]
+    lonely: list[Event] = [Joined(name="hank", role="loaders", at=0), Left(name="dave", at=1)]
     own = board_of(*WORK, Created(by="alice", at=0, task=7, subject="Compare libraries", role="research"))
     many = comings(roster_of(FOUNDED, *crowd), own, 1, "alice").splitlines()
     told = {
@@ -92,7 +92,7 @@ def test_what_a_teammate_hears_of_its_team() -> None:
 
 
 def test_what_an_owner_hears_of_its_tasks() -> None:
-    edited = board_of(*WORK, TaskEdited(by=USER, at=1, task=1, description="All types.", add_blocked_by=[3]))
+    edited = board_of(*WORK, TaskEdited(by=USER, at=1, task=1, description="All types.", add_blocked_by=frozenset({3})))
     changed = changes_text(edited.tasks[1], "alice", Memory(words_known={1: CREATED}))
     told = {
         "it took a task": told_texts(taken(BOARD.tasks[2]))[0],

@@ -28,7 +28,11 @@ def literals(source: str) -> Iterator[str]:
     """Yield the texts in a module, f-strings with their places left out, but no docstrings."""
     tree = ast.parse(source)
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docs = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, owners) and _has_doc(node)}
+    docs = {
+        id(first.value)
+        for node in ast.walk(tree)
+        if isinstance(node, owners) and _has_doc(node) and isinstance(first := node.body[0], ast.Expr)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.value

@@ -8,7 +8,7 @@ from deskmate.core.agent.entries import Compacted
 from deskmate.core.prompt.compaction import summary_request, summary_text
 from deskmate.core.prompt.rendering import framed_summary
 from tests.texts.golden import compare
-from tests.texts.moments import BOARD, TEAM, TRANSCRIPTS, numbered, remembered
+from tests.texts.sample_team import BOARD, TEAM, TRANSCRIPTS, numbered, remembered
 
 MODEL_TEXT = "(Here is the summary that the model wrote.)"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.tools import MemoryWorkspace, PlainDesk
-from tests.tools.teams import Desks
+from tests.tools.board_team import BoardTeam
+from tests.tools.tool_desk import MemoryWorkspace, ToolDesk
 
 
 @pytest.fixture
@@ -12,13 +12,13 @@ def workspace() -> MemoryWorkspace:
 
 
 @pytest.fixture
-def desk(workspace: MemoryWorkspace) -> PlainDesk:
-    return PlainDesk(workspace)
+def desk(workspace: MemoryWorkspace) -> ToolDesk:
+    return ToolDesk(workspace)
 
 
 @pytest.fixture
-async def desks() -> Desks:
+async def desks() -> BoardTeam:
     """A lead, alice and bob, and an empty board."""
-    desks = Desks()
+    desks = BoardTeam()
     await desks.open("alice", "bob")
     return desks

@@ -9,7 +9,7 @@ from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_o
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.ports import Tool
 from deskmate.tools import spec, tools_for
-from tests.tools import every_tool
+from tests.tools.tool_desk import every_tool
 
 BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
 TEAM = ("TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "SendMessage", "ExitPlanMode")

@@ -1,7 +1,9 @@
 """Everything put together, for the faces to call.
 
+run_request       what to run: the one request that every face and program makes
 runner            start or resume a team and run its lead
 session           a team and the person who talks to it
+session_events    what happens in a session, as events, and when a turn is over
 build             the model, tools, workspace and prompt of each agent
 teams             the team a lead creates: opened, closed, found again
 teammate_process  one teammate in its own process
@@ -11,7 +13,6 @@ user_answers      the user's answers to questions, and messages to all
 question_answers  open questions answered from any shell
 mail_feed         the mail of a running team as it flows
 cleanup           removing teams
-reservations      team folders that nothing was said in, removed
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for
 models and tools.
@@ -24,18 +25,28 @@ from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
-    from deskmate.app.runner import Outcome, Wanted, resume, run
+    from deskmate.app.run_request import RunRequest
+    from deskmate.app.runner import Outcome, run
     from deskmate.app.teammate_process import TeammateRun, play
-    from deskmate.config import Settings, choose_model, load, state_folder
+    from deskmate.config import (
+        Settings,
+        can_draw,
+        choose_model,
+        environment,
+        load,
+        shell_name,
+        state_folder,
+        wants_colour,
+    )
     from deskmate.core.agent.entries import Entry
     from deskmate.core.agent.tool_results import Result
     from deskmate.core.policy.permissions import Attempt, Mode
     from deskmate.core.policy.tool_table import colour_of
     from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
     from deskmate.core.team.open_questions import Question
-    from deskmate.core.team.spending import Sum
+    from deskmate.core.team.spending import Sum, cap_in
     from deskmate.errors import ToolError
-    from deskmate.ports import Desk
+    from deskmate.ports import ToolContext
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import (
         Arrived,
@@ -68,7 +79,6 @@ __all__ = [
     "Changed",
     "Delta",
     "Described",
-    "Desk",
     "Entry",
     "Feed",
     "Listener",
@@ -78,6 +88,7 @@ __all__ = [
     "Recorded",
     "Result",
     "RetryDelta",
+    "RunRequest",
     "Seated",
     "Settings",
     "Streamed",
@@ -87,20 +98,24 @@ __all__ = [
     "TeammateRun",
     "TextDelta",
     "ThinkingDelta",
+    "ToolContext",
     "ToolError",
-    "Wanted",
+    "can_draw",
+    "cap_in",
     "choose_model",
     "colour_of",
+    "environment",
     "load",
     "play",
     "raise_open_files",
     "read_regular",
     "redaction_of",
-    "resume",
     "run",
     "seclude",
+    "shell_name",
     "state_folder",
     "to_line",
+    "wants_colour",
 ]
 
 _WHERE = {
@@ -109,13 +124,16 @@ _WHERE = {
     "TeammateRun": "app.teammate_process",
     "play": "app.teammate_process",
     "Outcome": "app.runner",
-    "Wanted": "app.runner",
-    "resume": "app.runner",
+    "RunRequest": "app.run_request",
     "run": "app.runner",
     "Settings": "config",
     "choose_model": "config",
     "load": "config",
     "state_folder": "config",
+    "environment": "config",
+    "can_draw": "config",
+    "shell_name": "config",
+    "wants_colour": "config",
     "Entry": "core.agent.entries",
     "Attempt": "core.policy.permissions",
     "Mode": "core.policy.permissions",
@@ -128,6 +146,7 @@ _WHERE = {
     "Result": "core.agent.tool_results",
     "colour_of": "core.policy.tool_table",
     "Sum": "core.team.spending",
+    "cap_in": "core.team.spending",
     "Arrived": "runtime.events",
     "Changed": "runtime.events",
     "Feed": "runtime.events",
@@ -138,7 +157,7 @@ _WHERE = {
     "Seated": "runtime.events",
     "Streamed": "runtime.events",
     "to_line": "runtime.event_lines",
-    "Desk": "ports",
+    "ToolContext": "ports",
     "ToolError": "errors",
     "Arguments": "tools.tool_base",
     "Described": "tools.tool_base",

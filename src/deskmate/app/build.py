@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 from anyio import to_thread
 
-from deskmate.config import Settings, choose_fallback, choose_model
+from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
@@ -57,8 +57,8 @@ class TeamParts:
     """What the agents of a team work with. `team`: the lead's first team.
 
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
-    the lead. `tools`: tools of the calling program, for every agent that may do more than read. `consent`: what of the
-    workspace is used, for teammates in another process.
+    the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
+    for the lead alone. `consent`: what of the workspace is used, for teammates in another process.
     """
 
     team: str
@@ -72,6 +72,7 @@ class TeamParts:
     sandbox: Sandbox
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
+    lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
 
     @property
@@ -123,8 +124,8 @@ class TeamParts:
         if written or changed:
             why = f"ends before record {written}, which was written" if written else "was cut or changed during a run"
             raise StoreCorrupt(
-                f"the transcript of '{name}' {why}. Restore the file from a copy if you have one. "
-                f"To continue, run: deskmate doctor {team} --accept"
+                f"The transcript of '{name}' {why}",
+                f"Restore the file from a copy if you have one. To continue, run: deskmate doctor {team} --accept",
             )
 
     async def sweep(self, name: str) -> None:
@@ -135,15 +136,17 @@ class TeamParts:
         """Return a member's workspace. Its commands are listed in the folder of its team, the lead's first one."""
         team = self.team if name == LEAD else self.team_state.roster.state.team
         redaction = self.team_state.writer.redaction
-        return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox, redaction=redaction)
+        return LocalWorkspace(
+            Path(self.workspace.root), team, name, environ=environment(), sandbox=self.sandbox, redaction=redaction
+        )
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model cannot be used."""
         if joined.model:
             try:
-                _check_price(self.models(joined.model).name, self.settings)
+                check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
-                raise Refused(f"{error}; leave model out for the one you have") from error
+                raise Refused(str(error), "Leave model out for the one you have.") from error
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
@@ -153,8 +156,8 @@ class TeamParts:
         """
         set_, other = self.models(None), self.models(name)
         if not isinstance(set_, Chosen):
-            raise Refused(f"{set_.name} cannot be exchanged here")
-        _check_price(other.name, self.settings)
+            raise Refused(f"The model {set_.name} cannot be changed here")
+        check_price(other.name, self.settings)
         set_.choose(other)
         return other.name
 
@@ -169,7 +172,7 @@ class TeamParts:
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = tools_for(kind, [*names, *plan])
-        tools += self.tools if agent_type is AgentType.GENERAL else ()
+        tools += self._own_tools(kind) if agent_type is AgentType.GENERAL else ()
         budget = self.team_state.budget
         asked: Model = Timed(
             self.models(model),
@@ -191,13 +194,16 @@ class TeamParts:
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 
+    def _own_tools(self, kind: AgentKind) -> tuple[Tool, ...]:
+        return self.tools + self.lead_tools if kind is AgentKind.LEAD else self.tools
+
     def _makings(self, me: Member, parts: AgentParts) -> dict[str, object]:
         file, notes = self.notes
         roster, name = self.team_state.roster.state, me.name
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
         # Plan mode is temporary, and the system prompt is for the work after it.
         works = work_mode.model_copy(update={"planning": False})
-        own = [tool.name for tool in self.tools]
+        own = [tool.name for tool in self._own_tools(me.kind)]
         return made_of(
             name=name,
             kind=me.kind,
@@ -222,16 +228,17 @@ def check_model(settings: Settings) -> None:
     """Raise BadSettings if no model can be used, or if there is a cap on cost and no price is known."""
     for name in (choose_model(settings), choose_fallback(settings)):
         if name:
-            _check_price(name, settings)
+            check_price(name, settings)
 
 
-def _check_price(name: str, settings: Settings) -> None:
+def check_price(name: str, settings: Settings) -> None:
+    """Raise BadSettings if there is a cap on cost and the price of a model is not known."""
     caps = {"--max-cost": settings.max_cost, "max_member_cost": settings.max_member_cost}
     set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
     if set_ and price(name, Usage(), settings.prices) is None:
         raise BadSettings(
-            f"what {name} costs is not known, so {set_} cannot hold; set its prices under "
-            f'[models."{name}"] in {settings.file}, or leave the cap out'
+            f"The price of {name} is not known, so {set_} cannot work",
+            f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
         )
 
 
@@ -245,7 +252,8 @@ async def connected(settings: Settings, *, to_any: bool = False) -> AsyncIterato
         client = new_client(secure=to_any or _secure(settings))
     except (ImportError, ValueError, OSError) as error:
         raise BadSettings(
-            f"no connection can be made: {error}; look at HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE in the environment"
+            f"Cannot connect to any model: {error}",
+            "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment.",
         ) from error
     async with client:
         yield client
@@ -299,7 +307,9 @@ def furniture_of(
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),
         settings=settings,
         team_state=team_state,
-        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox, redaction=team_state.writer.redaction),
+        workspace=LocalWorkspace(
+            place, team, LEAD, environ=environment(), sandbox=sandbox, redaction=team_state.writer.redaction
+        ),
         environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
         skills=skills_of(consent.definitions, place, settings.skills_folder),

@@ -1,25 +1,29 @@
 """Removing teams.
 
 Only teams that this user began here are removed, and only while no process runs them. Faces first show what would be
-deleted and ask. `stores.removal` deletes the folders.
+deleted and ask. A team in which nothing was said is removed by the process that created it, when that ends. If it was
+killed before, the next start removes the team. `stores.removal` deletes the folders.
 """
 
 import os
 import time
 from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.config import state_folder
-from deskmate.core.log.names import LEAD
-from deskmate.errors import Held, Refused
+from anyio import to_thread
+
+from deskmate.config import environment, state_folder
+from deskmate.core.log.names import LEAD, ROSTER
+from deskmate.core.team import members, roster_fold
+from deskmate.errors import Held, Refused, StoreError
 from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
 from deskmate.queries.team_view import SeenTeam, look_at_teams
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
-from deskmate.trust.folders import known_team
+from deskmate.trust.folders import has_begun, known_team
 from deskmate.trust.team_signature import Signing
 
 _DAY_SECONDS = 86400
@@ -87,15 +91,15 @@ def _removable(place: Path, team: str) -> Removable:
 
 def _check(place: Path, team: str) -> None:
     """Raise Refused for a team that somebody else began or that a process runs."""
-    if not Signing(state_folder(os.environ), place).signed(team):
+    if not Signing(state_folder(environment()), place).signed(team):
         raise Refused(
-            f"team '{team}' was not begun by you here, so it is not removed. "
-            f"To delete it by hand: rm -r {place / TEAMS / team} {place / TASKS / team}"
+            f"You did not start team '{team}' here, so it is not removed",
+            f"To delete it yourself, run: rm -r {place / TEAMS / team} {place / TASKS / team}",
         )
     reading = Reading(place, team)
     for member in (LEAD, *reading.seats()):
         if (holder := reading.holder(member)) is not None:
-            raise Refused(f"team '{team}' is being played by {holder}. Stop it first, then remove it.")
+            raise Refused(f"Team '{team}' is running in {holder}", "Stop it first, then remove it.")
 
 
 async def remove(folder: Path | None, team: Removable) -> None:
@@ -109,9 +113,45 @@ async def remove(folder: Path | None, team: Removable) -> None:
             try:
                 await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}, which removes it"))
             except Held as error:
-                raise Refused(
-                    f"team '{name}' is being played by {error.note}. Stop it first, then remove it."
-                ) from error
+                raise Refused(f"Team '{name}' is running in {error.note}", "Stop it first, then remove it.") from error
         for name in team.open:
             remove_team(place, name)
         remove_team(place, team.name, team.closed)
+
+
+# -- teams that nothing was said in ---------------------------------------------------------------
+
+
+async def give_up_abandoned(signing: Signing, keep: str | None = None) -> None:
+    """Remove the teams of this user in which nothing was ever said and whose process is gone, all but `keep`.
+
+    A team that cannot be read or removed is left alone.
+    """
+    for team in teams_in(signing.workspace):
+        if team != keep and _is_reserved(signing, team):
+            with suppress(Held, StoreError):
+                await _give_up(signing, team)
+
+
+def _is_reserved(signing: Signing, team: str) -> bool:
+    if not signing.signed(team) or has_begun(signing.workspace, team):
+        return False
+    return not teams_from(signing.workspace, team) and not archived_from(signing.workspace, team)
+
+
+async def _give_up(signing: Signing, team: str) -> None:
+    workspace = signing.workspace
+    with closing(JsonlStore.open(workspace, team)) as store:
+        # Before the seat is taken, which leaves a file in the team's folder.
+        if not await _is_alone(store):
+            return
+        async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
+            # Check again, now that no other process can run it: something may have been said meanwhile.
+            if _is_reserved(signing, team) and await _is_alone(store):
+                await to_thread.run_sync(remove_team, workspace, team)
+
+
+async def _is_alone(store: JsonlStore) -> bool:
+    """Return whether no teammate ever joined, as far as the whole roster can be read."""
+    roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
+    return not roster.teammates and not roster.damaged

@@ -14,14 +14,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 from deskmate.app.build import TeamParts, environment_of
-from deskmate.app.runner import Outcome, Wanted, new_home, tell
+from deskmate.app.run_request import RunRequest
+from deskmate.app.runner import Outcome, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
-from deskmate.config import ModelSettings, Permission, Prices, Settings
+from deskmate.config import ModelSettings, Permission, Prices, Settings, environment
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import Shake
@@ -35,6 +35,7 @@ from deskmate.demo.paced_model import Paced
 from deskmate.errors import BadSettings, UnknownRecipient
 from deskmate.models.scripted import RehearsedModel
 from deskmate.ports import Clock, Model
+from deskmate.queries.installation import Installation, has_demo
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
 from deskmate.stores.jsonl_store import TEAMS
@@ -74,20 +75,22 @@ class Rehearsed:
 
 def prepare() -> Path:
     """Make a folder with the application in a new git repository. Raises BadSettings if something is missing."""
-    if find_spec("graphql") is None:
+    if not has_demo():
         raise BadSettings(
-            "the demo moves an application to GraphQL and needs graphql-core for it; "
-            "install it with: pip install 'deskmate[demo]', or in a checkout run: make demo"
+            "The demo needs the package graphql-core",
+            f"Run: {Installation.current().command_for_all}\nIn a checkout, run: make demo",
         )
     if shutil.which("git") is None:
-        raise BadSettings("the demo works in a git repository of its own, and there is no git; install git")
+        raise BadSettings("The demo needs git, which is not installed", "Install git.")
     try:
         folder = Path(tempfile.mkdtemp(prefix="deskmate-demo-")).resolve()
         for path, text in {**texts_in("rest"), "check.sh": _check_file()}.items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadSettings(f"no folder for the demo: {error}; set TMPDIR to one that can be written to") from error
+        raise BadSettings(
+            f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you may write to."
+        ) from error
     _commit(folder)
     return folder
 
@@ -113,11 +116,12 @@ def _commit(folder: Path) -> None:
         ["tag", "rest"],
     ]
     # Not the rest of the environment: if a git hook or rebase runs us, it contains that repository.
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    path = environment().get("PATH", os.defpath)
+    environ = {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for step in steps:
         done = subprocess.run(["git", *step], cwd=folder, env=environ, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise BadSettings(f"git {step[0]} failed in {folder}: {done.stderr.strip()}; see whether git works there")
+            raise BadSettings(f"git {step[0]} failed in {folder}: {done.stderr.strip()}", "Check that git works there.")
 
 
 @asynccontextmanager
@@ -132,7 +136,7 @@ async def rehearsal(
     settings = settings.model_copy(update={"models": free})
     # The same on every machine: the commands are ours, and the demo shows a question about a command.
     sandbox = Sandbox(Level.NONE)
-    async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
+    async with new_home(folder, RunRequest(folder, GOAL, None, settings), feed) as teams:
         team_state = teams.team_state
         at = team_state.writer.clock.timestamp()
         # Attended: a call that is not allowed becomes a question and waits.
@@ -144,7 +148,14 @@ async def rehearsal(
             models=partial(_model, player, team_state.writer.clock, fast),
             settings=settings,
             team_state=team_state,
-            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=team_state.writer.redaction),
+            workspace=LocalWorkspace(
+                folder,
+                teams.home,
+                LEAD,
+                environ=environment(),
+                sandbox=sandbox,
+                redaction=team_state.writer.redaction,
+            ),
             environment=environment_of(folder, sandbox, attended=True, trusted=True),
             notes=("AGENTS.md", ""),
             skills={},

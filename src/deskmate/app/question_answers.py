@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.teams import permit
-from deskmate.app.user_actions import OpenTeam, open_desk
+from deskmate.app.user_actions import OpenTeam, open_team
 from deskmate.app.user_answers import Answer, answer_to
 from deskmate.core.log.names import USER
 from deskmate.core.team.caps import Caps
@@ -41,36 +41,36 @@ async def answer(folder: Path | None, team: str | None, id_: str | None, answer:
 
     The first answer counts. Raises Refused for a question that is not open, with those that are.
     """
-    async with _asked(folder, team) as (desk, seen):
+    async with _asked(folder, team) as (opened, seen):
         question = _meant(seen, id_)
-        await desk.mailbox.answer(question.member, answer_to(question, answer, words))
+        await opened.mailbox.answer(question.member, answer_to(question, answer, words))
         if answer == "always" and question.rule:
-            policy = PolicySet(by=USER, add_rules=(question.rule,), at=desk.writer.clock.timestamp())
-            await permit(desk.roster, policy)
+            policy = PolicySet(by=USER, add_rules=(question.rule,), at=opened.writer.clock.timestamp())
+            await permit(opened.roster, policy)
             # Also for the lead's first team, as if the user had been asked there.
-            if home := desk.roster.state.home:
-                with open_desk(folder, home) as at_home:
+            if home := opened.roster.state.home:
+                with open_team(folder, home) as at_home:
                     await permit(at_home.roster, policy)
         return SeenQuestions(seen.team, (question,), seen.colours, seen.live)
 
 
 @asynccontextmanager
 async def _asked(folder: Path | None, team: str | None) -> AsyncIterator[tuple[OpenTeam, SeenQuestions]]:
-    with open_desk(folder, team) as desk:
-        roster = await desk.roster.refresh()
-        team_state = TeamState(desk.writer, desk.roster, desk.board, Budget(desk.writer, Caps()), Feed())
+    with open_team(folder, team) as opened:
+        roster = await opened.roster.refresh()
+        team_state = TeamState(opened.writer, opened.roster, opened.board, Budget(opened.writer, Caps()), Feed())
         questions = await QuestionList(team_state).refresh()
-        live = desk.reading.holder() is not None
-        yield desk, SeenQuestions(desk.reading.team, questions, colours_of(roster), live)
+        live = opened.reading.holder() is not None
+        yield opened, SeenQuestions(opened.reading.team, questions, colours_of(roster), live)
 
 
 def _meant(seen: SeenQuestions, id_: str | None) -> Question:
     there = {question.id: question for question in seen.questions}
     if not there:
-        raise Refused(f"nothing waits for your answer in team '{seen.team}'")
+        raise Refused(f"No question is open in team '{seen.team}'")
     if id_ is None and len(there) == 1:
         return next(iter(there.values()))
     if id_ is None or id_ not in there:
-        what = "more than one question is open" if id_ is None else f"question '{id_[:80]}' is not open"
-        raise Refused(f"{what} in team '{seen.team}'. Open: {', '.join(there)}")
+        what = "More than one question is open" if id_ is None else f"Question '{id_[:80]}' is not open"
+        raise Refused(f"{what} in team '{seen.team}'", f"Open questions: {', '.join(there)}")
     return there[id_]

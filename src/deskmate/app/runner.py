@@ -2,92 +2,71 @@
 
 import logging
 import os
-import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import httpx2
 from anyio import CancelScope, to_thread
 
-from deskmate.app.build import TeamParts, check_model, connected, furnished, office_in
-from deskmate.app.reservations import give_up_abandoned
+from deskmate.app.build import TeamParts, connected, furnished, office_in
+from deskmate.app.cleanup import give_up_abandoned
+from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
 from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest, Stop
-from deskmate.core.agent.turn_results import open_plan
-from deskmate.core.log.names import LEAD, USER, new_name
+from deskmate.core.agent.entries import Entry
+from deskmate.core.agent.turn_results import edited_files, open_plan
+from deskmate.core.log.names import LEAD, USER, log, new_name
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.members import PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.spending import Sum
-from deskmate.errors import BadInput, Held, Refused
-from deskmate.ports import Launcher, Tool
+from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
+from deskmate.models.chosen import Chosen
+from deskmate.models.retry import Retrying
+from deskmate.ports import Launcher
+from deskmate.queries.member_view import entries_in
 from deskmate.queries.team_view import SeenTask, see_tasks
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team import Team
+from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
-from deskmate.trust.approvals import NO_CONSENT, Consent
-from deskmate.trust.folders import free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
+from deskmate.trust.folders import FIRST_TEAM, free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
 from deskmate.trust.sandbox_choice import refuse_unconfined, sandbox_of
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Sandbox
 
+End: TypeAlias = Literal["answered", "planned", "asking", "parked", "interrupted"]
 GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a face wants done. `workspace`: the folder to work in. By default it is found from the current folder.
-
-    `settings`: narrowed by the project's settings. `tools`: additional tools of the calling program, which are allowed.
-    Teammates in their own process do not have them. `consent`: what of the workspace is used. `watched`: a person sees
-    what happens as it happens.
-    """
-
-    workspace: Path | None
-    goal: str | None
-    team: str | None
-    settings: Settings
-    tools: tuple[Tool, ...] = ()
-    consent: Consent = NO_CONSENT
-    watched: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", self.consent.narrowed(self.settings))
-        names = [tool.name for tool in self.tools]
-        for name in names:
-            if name in TOOLS or names.count(name) > 1:
-                raise BadInput(f"there is a tool '{name}' already; give yours another name")
-            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-                raise BadInput(f"{ascii(name)[:80]} is no name of a tool; use 1 to 64 of letters, digits, '_' and '-'")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended: the answer, why it ended, and what it cost.
 
-    `planned`: the text is the lead's plan, which waits for the user's approval.
+    `planned`: the text is the lead's plan, which waits for the user's approval. `asking`: a question of a member waits
+    for an answer.
     `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
     still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
-    lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
+    lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id. `files`: what
+    members changed with `write_file` and `edit_file`, by path. What commands changed is not included. `result`: what
+    the lead handed in, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
     """
 
     team: str
     text: str
-    end: Literal["answered", "planned", "parked", "interrupted"]
+    end: End
     reason: str
     steps: int
     usage: Usage
@@ -96,6 +75,9 @@ class Outcome:
     kept: bool = True
     dismissed: tuple[str, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    result: Any = None
+    has_result: bool = False
 
     @property
     def unfinished(self) -> tuple[SeenTask, ...]:
@@ -107,108 +89,133 @@ class Outcome:
         """Whether the run left unfinished work."""
         return bool(self.unfinished or self.dismissed or self.stopped)
 
+    def checked(self) -> "Outcome":
+        """Return this outcome, or raise RunStopped if the lead could not finish."""
+        if self.end not in ("parked", "interrupted"):
+            return self
+        hint = "Fix that, then continue with resume()." if self.kept else "Fix that, then run it again."
+        raise RunStopped(f"Team '{self.team}' stopped before it was done. It is {self.end}: {self.reason}", self, hint)
 
-async def run(wanted: Wanted, feed: Feed) -> Outcome:
-    """Create a team with only a lead, give it the goal, and return once it has nothing left to do."""
-    async with founded(wanted, feed, attended=False) as (team_parts, teams):
-        outcome = await play_lead(team_parts, teams, told=bool(wanted.goal))
-    return replace(outcome, kept=teams.kept)
+    def after(self, earlier: "Outcome") -> "Outcome":
+        """Return this outcome with what an earlier turn of the same run said, changed and spent."""
+        return replace(
+            self,
+            text="\n\n".join(filter(None, [earlier.text, self.text])),
+            steps=earlier.steps + self.steps,
+            usage=earlier.usage.plus(self.usage),
+            cost=None if earlier.cost is None or self.cost is None else earlier.cost + self.cost,
+            files=tuple(sorted({*earlier.files, *self.files})),
+        )
 
 
-async def resume(wanted: Wanted, feed: Feed) -> Outcome:
-    """Continue a team where it stopped, by default the one last written to.
+async def run(request: RunRequest, feed: Feed) -> Outcome:
+    """Start a team with only a lead, or continue one, and return once it has nothing left to do.
 
     A team that a lead created from its first team is continued from that first team.
     """
-    async with reopened(wanted, feed, attended=False) as (team_parts, teams):
-        return await play_lead(team_parts, teams, told=bool(wanted.goal))
+    opened = reopened if request.continues else founded
+    async with opened(request, feed, attended=False) as (team_parts, teams):
+        outcome = await play_lead(team_parts, teams, told=bool(request.goal))
+    return replace(outcome, kept=teams.kept)
 
 
 @asynccontextmanager
-async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
+async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
     """Create a team with only a lead and tell it the goal, if there is one. `attended`: a person can answer.
 
     If nothing was said to it or no model ever answered, the team is removed at the end.
     """
-    place, settings = workspace_of(wanted.workspace), wanted.settings
-    if not wanted.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
-        _LOG.warning("the workspace is now %s. %s. To continue there, run: %s", place, *beyond)
+    place, settings = workspace_of(request.workspace), request.settings
+    if not request.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
+        _LOG.warning("The workspace is now %s. %s. To continue there, run: %s", place, *beyond)
     # Before anything is created: unusable settings must leave nothing on disk.
-    check_model(settings)
+    check_request(request)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
-    if not (attended and wanted.watched):
+    if not (attended and request.watched):
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
-    async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
-        await _permit(teams.team_state, wanted, mode, sandbox, attended=attended)
+    async with (
+        connected(settings, to_any=attended or request.model is not None) as client,
+        new_home(place, request, feed) as teams,
+    ):
+        await _permit(teams.team_state, request, mode, sandbox, attended=attended)
+        await set_up(teams.team_state, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(teams.team_state, wanted.goal)
+        await tell(teams.team_state, request.goal)
         try:
-            yield await _furnished(place, wanted, client, sandbox, teams), teams
+            yield await _furnished(place, request, client, sandbox, teams), teams
         finally:
             with CancelScope(shield=True):
                 await teams.drop_unused()
 
 
 @asynccontextmanager
-async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
+async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
     """Open an existing team, by default the one last written to, and tell its lead the goal, if there is one."""
-    place, settings = workspace_of(wanted.workspace), wanted.settings
-    await give_up_abandoned(Signing(settings.state, place), keep=wanted.team)
-    begin = f" To begin a team with this name: --new-team {wanted.team}"
-    asked = known_team(place, wanted.team, begin) if wanted.team else latest_team(place)
+    place, settings = workspace_of(request.workspace), request.settings
+    await give_up_abandoned(Signing(settings.state, place), keep=request.team)
+    if request.team and not request.numbered:
+        asked = known_team(place, request.team, f"To start one with this name: deskmate --new-team {request.team}")
+    else:
+        asked = latest_team(place, request.team)
     Signing(settings.state, place).check(asked)
     name = home_of(place, asked)
-    check_model(settings)
+    check_request(request)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     opened = _home(place, name, settings, feed, create=False)
-    async with connected(settings, to_any=attended) as client, opened as teams:
+    async with connected(settings, to_any=attended or request.model is not None) as client, opened as teams:
         team_state = teams.team_state
         if not (await team_state.roster.refresh()).team:
-            raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _go_on(place, wanted, sandbox, team_state, attended=attended)
+            raise Refused(f"Team '{name}' was never started", "To start one, run: deskmate run")
+        await _go_on(place, request, sandbox, team_state, attended=attended)
+        await set_up(team_state, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(team_state, wanted.goal)
+        await tell(team_state, request.goal)
         if await teams.reopen():
-            await _go_on(place, wanted, sandbox, team_state, attended=attended)
-        yield await _furnished(place, wanted, client, sandbox, teams), teams
+            await _go_on(place, request, sandbox, team_state, attended=attended)
+        yield await _furnished(place, request, client, sandbox, teams), teams
 
 
-async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, team_state: TeamState, *, attended: bool) -> None:
+async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state: TeamState, *, attended: bool) -> None:
     """Record what is permitted from now on in an existing team. Raises BadSettings if that is not allowed."""
-    state, settings = team_state.roster.state, wanted.settings
+    state, settings = team_state.roster.state, request.settings
     mode = settings.mode_over(state.mode, *state.modes.values())
     had = (state.mode_of(member.name) for member in state.members.values() if member.here)
-    if not (attended and wanted.watched):
+    if not (attended and request.watched):
         # If a mode is given, no member has a wider one afterwards.
         refuse_unconfined(place, settings, sandbox, [mode] if mode else had)
-    await _permit(team_state, wanted, mode, sandbox, attended=attended)
+    await _permit(team_state, request, mode, sandbox, attended=attended)
 
 
 async def _furnished(
-    place: Path, wanted: Wanted, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
+    place: Path, request: RunRequest, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
     given = await furnished(
-        place, teams.home, wanted.settings, teams.team_state, client, sandbox, wanted.consent, teams
+        place, teams.home, request.settings, teams.team_state, client, sandbox, request.consent, teams
     )
-    return replace(given, tools=wanted.tools)
+    if (model := request.model) is not None:
+        by_name, own = given.models, Chosen(Retrying(model, teams.team_state.writer.clock))
+        given = replace(given, models=lambda name: by_name(name) if name else own)
+    return replace(given, tools=request.tools, lead_tools=request.lead_tools)
 
 
 @asynccontextmanager
-async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
-    """Create the wanted team, or the first of main, main-2, … that no other process is creating now."""
+async def new_home(place: Path, request: RunRequest, feed: Feed) -> AsyncIterator[Teams]:
+    """Create the requested team, or the first of main, main-2, … that no other process is creating now."""
     taken: set[str] = set()
+    first = new_name(request.team, "team") if request.team else FIRST_TEAM
+    is_fixed = request.team is not None and not request.numbered
     async with AsyncExitStack() as stack:
         while True:
-            name = new_name(wanted.team, "team") if wanted.team else free_team(place, taken)
+            name = first if is_fixed else free_team(place, taken, first)
             try:
-                teams = await stack.enter_async_context(_home(place, name, wanted.settings, feed, create=True))
+                teams = await stack.enter_async_context(_home(place, name, request.settings, feed, create=True))
                 await teams.team_state.roster.found(name)
             except (Refused, Held) as error:
-                if wanted.team:
+                if is_fixed:
                     raise Refused(
-                        f"there is a team '{name}' already. To continue it: deskmate --team {name}"
+                        f"There is already a team '{name}'", f"To continue it, run: deskmate --team {name}"
                     ) from error
                 taken.add(name)
                 await stack.aclose()
@@ -224,7 +231,10 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
     async with AsyncExitStack() as stack:
         store = JsonlStore.open(place, team, create=create)
         stack.callback(store.close)
-        await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
+        try:
+            await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
+        except Held as error:
+            raise TeamRunning(team, error.note) from error
         signing = Signing(settings.state, place)
         if create:
             signing.claim(team)
@@ -234,15 +244,16 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
 
 
 async def _permit(
-    team_state: TeamState, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool
+    team_state: TeamState, request: RunRequest, mode: Mode | None, sandbox: Sandbox, *, attended: bool
 ) -> None:
     """Record whether a person attends, how commands are confined and, if given, the mode and delegation."""
     policy = PolicySet(
         by=LEAD,
         mode=mode,
-        add_rules=tuple(f"allow {tool.name}" for tool in wanted.tools),
+        add_rules=request.tool_rules,
+        remove_rules=request.old_tool_rules,
         attended=attended,
-        delegate=wanted.settings.delegate,
+        delegate=request.settings.delegate,
         sandbox=sandbox.level,
         at=team_state.writer.clock.timestamp(),
     )
@@ -258,26 +269,62 @@ async def tell(team_state: TeamState, words: str | None) -> None:
 async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:
     """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now."""
     async with seated(team_parts, teams) as agent:
-        # A parked or interrupted lead continues only after a message of the user, who wants that by resuming.
-        if not told and (agent.parked or agent.interrupted):
-            await tell(team_parts.team_state, GO_ON)
-            told = True
-        transcript = agent.transcript
-        return await to_rest(team_parts, agent, transcript.memory.number if told else transcript.asked_at)
+        return await to_rest(team_parts, agent, told=told)
 
 
-async def to_rest(team_parts: TeamParts, agent: Agent, after: int) -> Outcome:
+async def to_rest(team_parts: TeamParts, agent: Agent, *, told: bool) -> Outcome:
     """Run a seated lead until it has nothing left to do. Return the outcome.
 
-    `after`: the entry after which its answer begins.
+    `told`: the user has said something just now. Without that, the answer is to what the user said last.
     """
-    team_state, team = team_parts.team_state, team_parts.team
-    before = (await team_state.budget.refresh()).team
+    # A parked or interrupted lead continues only after a message of the user, who wants that by resuming.
+    if not told and (agent.parked or agent.interrupted):
+        await tell(team_parts.team_state, GO_ON)
+        told = True
+    start = await TurnStart.of(team_parts.team_state, agent, {})
+    # The work that goes on began earlier, so all that was changed belongs to it.
+    start = start if told else replace(start, answer_after=agent.transcript.asked_at, entries={})
     end = await agent.play(until_rest=True)
-    spent = (await team_state.budget.refresh()).team.minus(before)
-    if not spent.calls and not agent.last_words and not agent.parked:
-        raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
-    return _outcome(team, agent, after, end, spent, see_tasks(await team_state.board.refresh()))
+    return await start.outcome(team_parts, agent, end)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """Where a turn began: what was spent, and the last entry of each member. `answer_after`: the answer begins then."""
+
+    spent: Sum
+    entries: dict[str, int]
+    answer_after: int
+
+    @classmethod
+    async def of(cls, team_state: TeamState, agent: Agent, known: Mapping[str, int]) -> "TurnStart":
+        """Return where a turn of the lead begins if it begins now. `known`: the last entries of an earlier turn."""
+        added = await _entries(team_state, known)
+        entries = {**known, **{name: entries[-1][0] for name, entries in added.items() if entries}}
+        spent = (await team_state.budget.refresh()).team
+        return cls(spent, entries, agent.transcript.memory.number)
+
+    async def outcome(self, team_parts: TeamParts, agent: Agent, end: Rest | Stop) -> Outcome:
+        """Return what came of the turn. Raises Refused if the lead was never told what to do."""
+        team_state, team = team_parts.team_state, team_parts.team
+        spent = (await team_state.budget.refresh()).team.minus(self.spent)
+        if not spent.calls and not agent.last_words and not agent.parked:
+            raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
+        tasks = see_tasks(await team_state.board.refresh())
+        since = await _entries(team_state, self.entries)
+        files = {path for name, entries in since.items() for path in edited_files(name, entries)}
+        outcome = _outcome(team, agent, self.answer_after, end, spent, tasks)
+        return replace(outcome, files=tuple(sorted(files)))
+
+
+async def _entries(team_state: TeamState, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:
+    """Return the entries of each member after a number. A transcript that cannot be opened has none."""
+    found: dict[str, list[tuple[int, Entry]]] = {}
+    for name in (await team_state.roster.refresh()).members:
+        with suppress(StoreCorrupt):
+            items = await team_state.writer.store.read(log(name), after.get(name, 0), sync=False)
+            found[name] = list(entries_in(items))
+    return found
 
 
 @asynccontextmanager
@@ -289,16 +336,29 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
     async with task_group() as tasks:
         launchers: dict[str, Launcher] = {"inline": team_parts, "process": in_processes(team_parts)}
-        teams.players = Team(team_state, launchers, tasks)
+        teams.players = TeamPlayers(team_state, launchers, tasks)
         await tasks.start(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)
         yield agent
         tasks.cancel_scope.cancel()
 
 
-def _reason(end: Rest | Stop, planned: bool) -> str:
+def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:
+    word = end.word if isinstance(end, Rest) else ""
+    if agent.interrupted:
+        return "interrupted"
+    if word == "parked":
+        return "parked"
     if planned:
+        return "planned"
+    return "asking" if end == Rest("waiting", "permission") else "answered"
+
+
+def _reason(end: Rest | Stop, kind: End) -> str:
+    if kind == "planned":
         return "the plan waits for your approval"
+    if kind == "asking":
+        return "a question waits for your answer"
     return end.detail if isinstance(end, Rest) else end.reason
 
 
@@ -308,11 +368,12 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
     plan = None if parked or agent.interrupted else open_plan(memory, agent.transcript.entries)
     if plan and (plan.is_last or not spent.calls):
         words = plan.text
+    kind = _kind(agent, end, planned=plan is not None)
     return Outcome(
         team=team,
         text=words,
-        end="interrupted" if agent.interrupted else "parked" if parked else "planned" if plan else "answered",
-        reason=_reason(end, plan is not None) or ("" if words else "the model said nothing"),
+        end=kind,
+        reason=_reason(end, kind) or ("" if words else "the model said nothing"),
         steps=spent.calls,
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,

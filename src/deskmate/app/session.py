@@ -4,9 +4,9 @@ Faces show a session and pass on what the user types. They keep no state. `runne
 """
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,9 +14,12 @@ import anyio
 
 from deskmate.app.build import TeamParts, check_model
 from deskmate.app.mail_feed import MailFeed
-from deskmate.app.runner import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
+from deskmate.app.run_request import RunRequest
+from deskmate.app.runner import GO_ON, Outcome, TurnStart, founded, reopened, seated, to_rest
+from deskmate.app.session_events import Event, EventSource, TurnEnded
 from deskmate.app.teams import Teams
 from deskmate.app.user_answers import Answer, answer_to, broadcast
+from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Entry
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy.permissions import Mode
@@ -25,11 +28,11 @@ from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import Member, PolicySet, recipient_refusal
 from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.open_questions import Question
-from deskmate.core.team.spending import OVER, Sum
+from deskmate.core.team.spending import Sum, is_over
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
-from deskmate.queries.team_view import SeenMember, SeenTask, see_member, see_tasks
+from deskmate.queries.team_view import Permitted, SeenMember, SeenTask, see_member, see_tasks
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -42,33 +45,12 @@ __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "atten
 _BREATH_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Permitted:
-    """What is permitted: the mode of the team, the modes of members that have another, the rules.
-
-    `own`: rules of the user's settings, which apply in every team. `sandbox`: how far commands are confined.
-    `planning`: who is in plan mode. `delegates`: the lead leaves the work itself to its teammates.
-    """
-
-    mode: Mode
-    modes: dict[str, Mode]
-    rules: tuple[str, ...]
-    own: tuple[str, ...]
-    sandbox: str
-    planning: tuple[str, ...] = ()
-    delegates: bool = False
-
-
 @asynccontextmanager
-async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> AsyncIterator["Session"]:
-    """Open the wanted team with a user present, and run it while the context is open.
-
-    With `continues`, that is the team of that name, or the one last written to. Otherwise it is a new team, with that
-    name if one is given. Questions wait for an answer, also after this is closed.
-    """
-    opened = reopened if continues else founded
+async def attended(request: RunRequest, feed: Feed) -> AsyncIterator["Session"]:
+    """Open the requested team with a user present, and run it while this is open. Questions wait for an answer."""
+    opened = reopened if request.continues else founded
     async with (
-        opened(wanted, feed, attended=True) as (team_parts, teams),
+        opened(request, feed, attended=True) as (team_parts, teams),
         session_with(team_parts, teams) as session,
         task_group() as tasks,
     ):
@@ -84,19 +66,26 @@ async def session_with(team_parts: TeamParts, teams: Teams) -> AsyncIterator["Se
         session = Session(team_parts, teams, agent)
         await session.look()
         tasks.start_soon(session.keep)
-        yield session
+        with session.events:
+            yield session
         tasks.cancel_scope.cancel()
 
 
 class Session:
-    """A team and its user. Properties are as of the last look. `listen` tells when there was one."""
+    """A team and its user. Properties are as of the last look. `listen` tells when there was one.
+
+    `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
+    """
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
         self._team_parts, self._teams, self._agent = team_parts, teams, agent
         self._team_state = team_state = team_parts.team_state
         self._mailbox = Mailbox(USER, team_state.writer, team_state.roster)
         self._questions, self._post = QuestionList(team_state), MailFeed(team_state)
-        self._listeners: list[Callable[[], None]] = []
+        self.events = EventSource(self)
+        self._ends: dict[str, int] = {}
+        team_state.feed.listen(self.events.hear)
+        self._listeners: list[Callable[[], None]] = [self.events.look]
         self._looked, self._turn = anyio.Event(), anyio.Lock()
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -111,9 +100,42 @@ class Session:
         """Run the lead for as long as this runs."""
         await self._agent.play()
 
-    async def play_to_rest(self) -> Outcome:
-        """Run the lead until it has nothing left to do and all teammates have left. Return the outcome."""
-        return await to_rest(self._team_parts, self._agent, self._agent.transcript.asked_at)
+    async def play_to_rest(self, *, told: bool = False) -> Outcome:
+        """Run the lead until it has nothing left to do and all teammates have left. Return the outcome.
+
+        `told`: the user has said something just now. Without that, the answer is to what the user said last.
+        """
+        return await to_rest(self._team_parts, self._agent, told=told)
+
+    async def ask(self, text: str | None) -> Outcome:
+        """Say something to the lead, and return the outcome once nobody is working any more.
+
+        That is also the case if everybody who works waits for the answer to a question. Then `outcome.end` is `asking`.
+        After `answer`, None waits for the rest. Raises RunStopped if the lead cannot continue.
+        """
+        async with aclosing(self.stream(text)) as events:
+            (end,) = [event async for event in events if isinstance(event, TurnEnded)]
+        return end.outcome.checked()
+
+    async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
+        """Say something to the lead, and yield what happens until nobody is working. The last event is TurnEnded.
+
+        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session goes on.
+        """
+        start = await TurnStart.of(self._team_state, self._agent, self._ends)
+        self._ends = start.entries
+        if text is None:
+            start = replace(start, answer_after=self._agent.transcript.asked_at)
+        async with aclosing(self.events.of_turn(self.say, text)) as events:
+            async for event in events:
+                yield event
+        yield TurnEnded(await start.outcome(self._team_parts, self._agent, self._end()))
+
+    def _end(self) -> Rest:
+        if parked := self._agent.transcript.memory.parked:
+            return Rest("parked", parked.reason)
+        asks = any(question.shake is Shake.PERMISSION for question in self.questions)
+        return Rest("waiting", "permission") if asks else Rest("idle")
 
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""
@@ -273,7 +295,7 @@ class Session:
         member = self._teammate(name)
         if member.status.word != "parked" and not member.held:
             raise Refused(
-                f"'{name}' is {member.status.word}, neither parked nor interrupted; say something to it instead"
+                f"'{name}' is {member.status.word}, neither parked nor interrupted", "Send it a message instead."
             )
         await self.say(GO_ON, name)
 
@@ -290,7 +312,7 @@ class Session:
             check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
         await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         members = self._team_state.roster.state.members.values()
-        parked = [one for one in members if one.status.word == "parked" and one.status.detail.startswith(OVER)]
+        parked = [one for one in members if one.status.word == "parked" and is_over(one.status.detail)]
         free = [one.name for one in parked if not self.capped(one.name)]
         # The lead sees on the roster that the caps changed. Teammates look there only when they are woken.
         for name in free:
@@ -303,7 +325,7 @@ class Session:
         """Ask a teammate to leave. Raises Refused for the lead and the user."""
         name = self._team_state.roster.state.spelled(name)
         if name in (LEAD, USER):
-            raise Refused(f"'{name}' cannot be asked to leave; name a teammate")
+            raise Refused(f"'{name}' cannot be asked to leave", "Name a teammate.")
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
         await self._mailbox.send(name, request, id_=request.request_id)
 
@@ -326,7 +348,7 @@ class Session:
         rule = question.rule if answer == "always" else None
         # A member of the same name in the next team could take this as the answer to its own question.
         if question.key not in {one.key for one in self.questions}:
-            raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
+            raise Refused(f"The question of '{question.member}' is not open any more", "Look at the open questions.")
         try:
             with self._questions.closing(question):
                 await self._mailbox.answer(question.member, message)
@@ -362,7 +384,7 @@ class Session:
     def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.last_words:
-            raise Refused("the lead has said nothing yet that could be summarised")
+            raise Refused("The lead has not said anything yet, so there is nothing to summarize")
         self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:

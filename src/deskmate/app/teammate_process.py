@@ -69,7 +69,9 @@ class TeammateRun:
             order = TeammateOrder.model_validate_json(line)
         except ValidationError:
             # Without its cause, which may show a key.
-            raise BadInput("the first line on stdin must be an order, such as {}; `deskmate run` gives it") from None
+            raise BadInput(
+                "The first line on stdin must be a JSON object with settings", "It is for `deskmate run`"
+            ) from None
         return cls(workspace, team, name, load(environ, order.settings), order.approved, order.wait, order.seconds)
 
 
@@ -88,7 +90,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
             teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
-                raise Refused(f"there is no teammate '{part.name}' in team '{team}'; there is {there}")
+                raise Refused(f"There is no teammate '{part.name}' in team '{team}'", f"Teammates: {there}")
             sandbox = await to_thread.run_sync(sandbox_of, settings)
             consent = consent_to(place, part.approved)
             team_parts = furniture_of(place, team, settings, team_state, client, sandbox, consent)

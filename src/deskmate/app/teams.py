@@ -21,7 +21,7 @@ from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeF
 from deskmate.runtime.events import TeamStarted
 from deskmate.runtime.streams.readable_copies import ReadableCopies
 from deskmate.runtime.streams.roster import Roster
-from deskmate.runtime.team import Team
+from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
@@ -45,7 +45,7 @@ class Teams:
         self.mirror = ReadableCopies(team_state, store.projections().write)
         self._store, self._joint = store, joint
         self._opened, self._turn = AsyncExitStack(), anyio.Lock()
-        self.players: Team | None = None
+        self.players: TeamPlayers | None = None
         self.kept = True
 
     async def __aenter__(self) -> Self:
@@ -72,7 +72,7 @@ class Teams:
                 founded = await to_thread.run_sync(self._signing.team_from, self.home)
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
-                raise Refused(f"no team '{name}' could be founded: {error}") from error
+                raise Refused(f"Team '{name}' could not be created: {error.message}", error.hint) from error
             await self.team_state.roster.status(Working(name=LEAD, at=self._now()))
 
     async def reopen(self) -> bool:
@@ -94,7 +94,7 @@ class Teams:
                 try:
                     place = await to_thread.run_sync(archive, self._workspace, name, self._now())
                 except (StoreUnavailable, UnsafeFolder) as error:
-                    raise Refused(f"team '{name}' could not be put away: {error}") from error
+                    raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
                 state = await Roster(self.team_state.writer.into(self._store)).refresh()
                 spent = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
                 self._joint.leave()
@@ -154,7 +154,7 @@ class Teams:
             except (Held, Refused) as error:
                 if not create:
                     raise
-                raise Refused(f"there is a team '{name}' already; choose another name") from error
+                raise Refused(f"There is already a team '{name}'", "Choose another name.") from error
             await self._settle_in(store, roster)
             self._opened = stack.pop_all()
 

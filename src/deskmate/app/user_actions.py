@@ -3,7 +3,6 @@
 Each action appends records through the live objects of `runtime.streams`, under the same rules as any other append.
 """
 
-import os
 import secrets
 import shlex
 import time
@@ -17,7 +16,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.app.user_answers import broadcast
-from deskmate.config import load, state_folder
+from deskmate.config import environment, load, state_folder
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import MemberParked, recipient_refusal
@@ -81,14 +80,14 @@ class Stopped:
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
     """Send the user's text to a member, or to all. Raises UnknownRecipient with who is there."""
     if same_name(name, USER):
-        raise UnknownRecipient("'user' is you; name who is to hear it, such as lead")
-    with open_desk(folder, team) as desk:
-        live = desk.reading.holder() is not None
+        raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
+    with open_team(folder, team) as opened:
+        live = opened.reading.holder() is not None
         if same_name(name, ALL):
-            reached = await broadcast(desk.mailbox, await desk.roster.refresh(), text)
-            return Sent(desk.reading.team, ", ".join(reached), live)
-        envelope = await desk.mailbox.send(name, Plain(content=text))
-        return Sent(desk.reading.team, envelope.recipient, live)
+            reached = await broadcast(opened.mailbox, await opened.roster.refresh(), text)
+            return Sent(opened.reading.team, ", ".join(reached), live)
+        envelope = await opened.mailbox.send(name, Plain(content=text))
+        return Sent(opened.reading.team, envelope.recipient, live)
 
 
 async def add_task(
@@ -104,27 +103,27 @@ async def add_task(
 ) -> TaskChanged:
     """Put a task on the board. Raises TaskRefused if the rules do not allow it, BadInput for an invalid task id."""
     blockers = [parse_id(one) for one in blocked_by]
-    with open_desk(folder, team) as desk:
-        owner = owner and (await desk.roster.refresh()).spelled(owner)
-        task = await desk.board.create(
+    with open_team(folder, team) as opened:
+        owner = owner and (await opened.roster.refresh()).spelled(owner)
+        task = await opened.board.create(
             USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
         )
-        return replace(desk.changed(task), untaken=untaken_text(desk.roster.state, task))
+        return replace(opened.changed(task), untaken=untaken_text(opened.roster.state, task))
 
 
 async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:
     """Give a task to a member. Raises TaskRefused if the member is not there or the task has ended."""
-    with open_desk(folder, team) as desk:
-        owner = (await desk.roster.refresh()).spelled(name)
-        return desk.changed(await desk.board.assign(USER, parse_id(task), owner))
+    with open_team(folder, team) as opened:
+        owner = (await opened.roster.refresh()).spelled(name)
+        return opened.changed(await opened.board.assign(USER, parse_id(task), owner))
 
 
 async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskChanged:
     """Delete a task and the dependencies on it. Raises TaskRefused if there is no such task."""
     id_ = parse_id(task)
-    with open_desk(folder, team) as desk:
-        freed = freed_by(await desk.board.refresh(), id_)
-        return desk.changed(await desk.board.delete(USER, id_), freed)
+    with open_team(folder, team) as opened:
+        freed = freed_by(await opened.board.refresh(), id_)
+        return opened.changed(await opened.board.delete(USER, id_), freed)
 
 
 async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
@@ -134,8 +133,8 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
     agent may have written the command, so it runs in the same sandbox as theirs.
     """
     id_ = parse_id(task)
-    with open_desk(folder, team) as desk:
-        board = await desk.board.refresh()
+    with open_team(folder, team) as opened:
+        board = await opened.board.refresh()
         found = board.tasks.get(id_, Task(id_, ""))
         receipt = None
         if found.verify is not None:
@@ -144,9 +143,9 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
             # Run nothing for a task that could not be completed even if the command succeeds.
             if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
                 raise TaskRefused(why)
-            receipt = await _verified(await _bench(desk, at), found, receipt, at, tell)
-        freed = freed_by(await desk.board.refresh(), id_)
-        return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
+            receipt = await _verified(await _bench(opened, at), found, receipt, at, tell)
+        freed = freed_by(await opened.board.refresh(), id_)
+        return opened.changed(await opened.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
 
 
 async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:
@@ -154,41 +153,43 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
 
     A member whose transcript has lost its end continues without it. Raises Held while a process runs that member.
     """
-    with open_desk(folder, team) as desk:
+    with open_team(folder, team) as opened:
         # Lines that were added by hand may share a number.
         for stream, number in dict.fromkeys(lost):
             match split_stream(stream):
                 case ("log", name):
-                    await _accept_cut(desk, name)
+                    await _accept_cut(opened, name)
                 case _:
-                    await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
+                    await (opened.roster.accept(number) if stream == ROSTER else opened.board.accept(USER, number))
 
 
-async def _accept_cut(desk: "OpenTeam", name: str) -> None:
-    async with desk.writer.store.hold(name, "the user, to accept a loss"):
-        await (await Transcript.load(desk.writer, name)).accept_cut()
-    member = (await desk.roster.refresh()).members[name]
+async def _accept_cut(opened: "OpenTeam", name: str) -> None:
+    async with opened.writer.store.hold(name, "the user, to accept a loss"):
+        await (await Transcript.load(opened.writer, name)).accept_cut()
+    member = (await opened.roster.refresh()).members[name]
     if not member.status.only_user:
         return
     if name == LEAD:
         # The lead runs when somebody resumes the team. The accepted loss must not block that any more.
-        at = desk.writer.clock.timestamp()
-        await desk.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
-    elif not has_word(member, await desk.writer.store.read(mail(name))):
+        at = opened.writer.clock.timestamp()
+        await opened.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
+    elif not has_word(member, await opened.writer.store.read(mail(name))):
         # One id for each time it was parked: if two users accept at once, it hears one message.
-        await desk.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
+        await opened.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
 
 
 def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
-async def _bench(desk: "OpenTeam", at: Path) -> LocalWorkspace:
+async def _bench(opened: "OpenTeam", at: Path) -> LocalWorkspace:
     """Return the team's workspace for the user. Commands may also write in the user's folder."""
-    sandbox = await to_thread.run_sync(sandbox_of, load(os.environ))
+    sandbox = await to_thread.run_sync(sandbox_of, load(environment()))
     sandbox = replace(sandbox, writable=(*sandbox.writable, at))
-    reading = desk.reading
-    return LocalWorkspace(reading.workspace, reading.team, USER, sandbox=sandbox, redaction=redaction_of())
+    reading = opened.reading
+    return LocalWorkspace(
+        reading.workspace, reading.team, USER, environ=environment(), sandbox=sandbox, redaction=redaction_of()
+    )
 
 
 async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
@@ -201,7 +202,7 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
             command, timeout_seconds=VERIFY_SECONDS, blob=f"{USER}-{time.time_ns() // 1000}-0.txt"
         )
     except ToolError as error:
-        raise TaskRefused(f"task #{task.id} is not done: {error}") from error
+        raise TaskRefused(f"Task #{task.id} is not done: {error}") from error
     if output := ran.output.strip():
         tell(output)
     if ran.exit != 0:
@@ -217,70 +218,74 @@ async def stop(
 
     `tell` gets the progress meanwhile.
     """
-    with open_desk(folder, team) as desk:
-        roster = await desk.roster.refresh()
+    with open_team(folder, team) as opened:
+        roster = await opened.roster.refresh()
         name = roster.spelled(name)
         if why := recipient_refusal(roster, name):
             raise UnknownRecipient(why)
-        _check_stoppable(desk, name)
-        heard = (await desk.writer.store.read(mail(USER)))[-1:]
+        _check_stoppable(opened, name)
+        heard = (await opened.writer.store.read(mail(USER)))[-1:]
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
-        await desk.mailbox.send(name, request, id_=request.request_id)
-        waiting = _Waiting(desk, name, request.request_id, heard[0].number if heard else 0)
+        await opened.mailbox.send(name, request, id_=request.request_id)
+        waiting = _Waiting(opened, name, request.request_id, heard[0].number if heard else 0)
         with anyio.move_on_after(patience_seconds):
             return await waiting.ended(tell)
-        return waiting.told("waiting", f"it has not left within {patience_seconds:.0f} s; the request stands")
+        return waiting.told(
+            "waiting", f"it has not left within {patience_seconds:.0f} s, and the request is still open"
+        )
 
 
-def _check_stoppable(desk: "OpenTeam", name: str) -> None:
-    team, holder = desk.reading.team, desk.reading.holder()
+def _check_stoppable(opened: "OpenTeam", name: str) -> None:
+    team, holder = opened.reading.team, opened.reading.holder()
     if name == USER:
-        raise Refused("'user' is you; name a teammate")
+        raise Refused("'user' is you", "Name a teammate.")
     if name == LEAD:
-        who = f"end {holder}, by Ctrl-C where it runs" if holder else "nobody plays it now"
-        raise Refused(f"the lead of team '{team}' ends with its run: {who}")
+        raise Refused(
+            f"The lead of team '{team}' cannot be stopped alone. It ends with its run",
+            f"Press Ctrl-C in the terminal of {holder}." if holder else "The team is not running now.",
+        )
     if holder is None:
         raise Refused(
-            f"nobody plays team '{team}' now, so '{name}' does nothing and would not hear it; "
-            f"to go on with the team: deskmate resume {team}"
+            f"Team '{team}' is not running, so '{name}' would not get the request",
+            f"To continue the team, run: deskmate resume {team}",
         )
 
 
 class _Waiting:
     """Waits for the result of one request to stop."""
 
-    def __init__(self, desk: "OpenTeam", name: str, request: str, heard: int) -> None:
-        self._desk, self._name, self._request, self._heard = desk, name, request, heard
+    def __init__(self, opened: "OpenTeam", name: str, request: str, heard: int) -> None:
+        self._opened, self._name, self._request, self._heard = opened, name, request, heard
         self._told = ""
 
     async def ended(self, tell: Tell) -> Stopped:
         while True:
-            member = (await self._desk.roster.refresh()).members[self._name]
+            member = (await self._opened.roster.refresh()).members[self._name]
             if not member.here:
                 return self.told("left", member.status.detail)
             if (why := await self._refusal()) is not None:
                 return self.told("refused", why)
-            if self._desk.reading.holder() is None:
-                return self.told("waiting", f"nobody plays the team any more; go on with: {self._resume()}")
+            if self._opened.reading.holder() is None:
+                return self.told("waiting", f"the team is not running any more. To continue it, run: {self._resume()}")
             if (word := member.status.word) != self._told:
                 self._told = word
-                tell(f"asked '{self._name}' to stop; it is {word}")
+                tell(f"asked '{self._name}' to stop. It is {word}")
             await self._news()
 
     def told(self, end: Literal["left", "refused", "waiting"], words: str) -> Stopped:
-        return Stopped(self._desk.reading.team, self._name, end, words)
+        return Stopped(self._opened.reading.team, self._name, end, words)
 
     def _resume(self) -> str:
-        return f"deskmate resume {self._desk.reading.team}"
+        return f"deskmate resume {self._opened.reading.team}"
 
     async def _news(self) -> None:
-        since = {ROSTER: self._desk.roster.state.number, mail(USER): self._heard}
+        since = {ROSTER: self._opened.roster.state.number, mail(USER): self._heard}
         # Nothing is written if the process that runs the team is killed, so look again after a while.
         with anyio.move_on_after(_TOLD_SECONDS):
-            await self._desk.writer.store.changed(since)
+            await self._opened.writer.store.changed(since)
 
     async def _refusal(self) -> str | None:
-        for item in await self._desk.writer.store.read(mail(USER), self._heard):
+        for item in await self._opened.writer.store.read(mail(USER), self._heard):
             self._heard = item.number
             match envelope_in(item):
                 case Envelope(sender=self._name, message=ShutdownResponse(approve=False) as answer) if (
@@ -305,9 +310,9 @@ class OpenTeam:
 
 
 @contextmanager
-def open_desk(folder: Path | None, team: str | None) -> Iterator[OpenTeam]:
+def open_team(folder: Path | None, team: str | None) -> Iterator[OpenTeam]:
     """Open a team for the user. Raises Refused for a team that somebody else began."""
     reading = reading_of(folder, team)
-    Signing(state_folder(os.environ), reading.workspace).check(reading.team)
+    Signing(state_folder(environment()), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         yield OpenTeam(reading, LogWriter(store, SystemClock(), redaction_of()))

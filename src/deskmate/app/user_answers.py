@@ -1,21 +1,26 @@
 """The user's answers to questions, and messages to all."""
 
 import secrets
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from deskmate.core.log.names import USER
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Broadcast, PermissionResponse, PlanResponse
 from deskmate.core.team.open_questions import Question
-from deskmate.errors import Refused
+from deskmate.errors import BadInput, Refused
 from deskmate.runtime.streams.mailbox import Mailbox
 
 Answer: TypeAlias = Literal["yes", "always", "no"]
 
 
 def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
-    """Return the message that answers a question. Raises Refused for `always` if no rule can cover it."""
+    """Return the message that answers a question. Raises Refused for `always` if no rule can cover it.
+
+    Raises BadInput for anything that is not an answer, so that nothing is allowed by mistake.
+    """
+    if answer not in get_args(Answer):
+        raise BadInput(f"{answer!r} does not answer a question", "Answer 'yes', 'always' or 'no'.")
     approve = answer != "no"
     if question.shake is Shake.PLAN:
         edits = True if answer == "always" else None

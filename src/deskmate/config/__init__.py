@@ -1,14 +1,15 @@
 """Settings: from the user's file, the environment and flags. Later ones win.
 
+environment       the variables of this process
 settings          what can be set, field by field
-load_settings     reads the settings and says what is wrong with them
+settings_loader   reads the settings and says what is wrong with them
 project_settings  what a trusted project may narrow
 model_choice      which model is used
 
 Nothing else reads a settings file, and nothing here reads the workspace: a repository must not decide where keys go.
 """
 
-from deskmate.config.load_settings import load
+from deskmate.config.environment import can_draw, environment, shell_name, wants_colour
 from deskmate.config.model_choice import choose_fallback, choose_model
 from deskmate.config.settings import (
     DEFAULT_MODELS,
@@ -22,6 +23,7 @@ from deskmate.config.settings import (
     full_name,
     state_folder,
 )
+from deskmate.config.settings_loader import load, load_settings, overridden
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -31,10 +33,16 @@ __all__ = [
     "Prices",
     "Provider",
     "Settings",
+    "can_draw",
     "choose_fallback",
     "choose_model",
     "config_folder",
+    "environment",
     "full_name",
     "load",
+    "load_settings",
+    "overridden",
+    "shell_name",
     "state_folder",
+    "wants_colour",
 ]

@@ -1,5 +1,7 @@
 """Which model is used."""
 
+import difflib
+
 from deskmate.config.settings import DEFAULT_MODELS, Settings, full_name
 from deskmate.errors import BadSettings
 
@@ -19,10 +21,10 @@ def choose_model(settings: Settings, wanted: str | None = None) -> str:
     for provider, model in DEFAULT_MODELS.items():
         if url := settings.provider_of(model).base_url:
             raise BadSettings(
-                f"no model is set, and which ones {url} has cannot be guessed; "
-                f"name one, as in --model {provider}:NAME or DESKMATE_MODEL={provider}:NAME"
+                f"No model is set, and Deskmate cannot know which ones {url} has",
+                f"Set one with --model {provider}:NAME or DESKMATE_MODEL={provider}:NAME.",
             )
-    raise BadSettings(_ways_to_set_a_key(settings))
+    raise BadSettings("There is no API key, and no address of a model server", _ways_to_set_a_key(settings))
 
 
 def choose_fallback(settings: Settings) -> str | None:
@@ -37,24 +39,30 @@ def _asked(model: str, settings: Settings) -> str:
     name = full_name(model)
     provider = model.removesuffix(":")
     if provider != model and provider in DEFAULT_MODELS:
-        raise BadSettings(f"'{model}' names no model; write it behind the colon, as in {DEFAULT_MODELS[provider]}")
-    if name is None:
         raise BadSettings(
-            f"The provider of the model '{model}' is not known; write anthropic:{model} or openai:{model}. "
-            "Write openai: also for any other server with an API like OpenAI's"
+            f"'{model}' does not name a model", f"Write its name after the colon, as in {DEFAULT_MODELS[provider]}."
+        )
+    if name is None:
+        first, _, rest = model.partition(":")
+        near = difflib.get_close_matches(first, DEFAULT_MODELS, n=1) if rest else []
+        either = f"Did you mean {near[0]}:{rest}?" if near else f"Write anthropic:{model} or openai:{model}."
+        raise BadSettings(
+            f"The provider of the model '{model}' is not known",
+            f"{either} Any server with an API like OpenAI's counts as openai.",
         )
     if not settings.provider_of(name).reachable:
         provider = name.partition(":")[0]
         raise BadSettings(
-            f"{name} needs a key; set {provider.upper()}_API_KEY, or `key` under [{provider}] in {settings.file}"
-            f" (or {provider.upper()}_BASE_URL for a server of your own)"
+            f"There is no API key for {name}",
+            f"Set {provider.upper()}_API_KEY, or `key` under [{provider}] in {settings.file}. "
+            f"For your own server, set {provider.upper()}_BASE_URL.",
         )
     return name
 
 
 def _ways_to_set_a_key(settings: Settings) -> str:
-    return f"""no model can be asked: there is no key and no address of a server; set one of these
+    return f"""Set one of these:
   ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment
   `key` under [anthropic] or [openai] in {settings.file}
-  OPENAI_BASE_URL for a server of your own, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME
-to watch a team without a key: deskmate demo"""
+  OPENAI_BASE_URL for your own server, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME
+To watch a team without a key, run: deskmate demo"""

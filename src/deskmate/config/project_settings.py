@@ -7,8 +7,10 @@ import tomllib
 from typing import Annotated
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Table, Tokens
+from deskmate.config.settings_loader import rule_complaint
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 
@@ -46,25 +48,25 @@ def read_project(data: bytes, file: str) -> Project:
     try:
         written = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on; save it as UTF-8") from None
+        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSettings(f"{file} is no TOML: {error}; correct it there") from None
+        raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
     try:
         return Project.model_validate(written)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         keys = tuple(str(key) for key in first["loc"])
-        raise BadSettings(_complaint(first["type"], keys, file, first["msg"])) from None
+        raise _complaint(first, keys, file) from None
 
 
-def _complaint(kind: str, keys: tuple[str, ...], file: str, why: str) -> str:
+def _complaint(found: ErrorDetails, keys: tuple[str, ...], file: str) -> BadSettings:
     if keys[0] == "permission" and len(keys) > 2:
-        return f"rule {int(keys[2]) + 1} of '{'.'.join(keys[:2])}' in {file}: {why.removeprefix('Value error, ')}"
+        return rule_complaint(f"Rule {int(keys[2]) + 1} of '{'.'.join(keys[:2])}' in {file}", found)
     what = f"{'.'.join(keys)!r} in {file}"
-    if kind == "extra_forbidden":
-        return f"{what} is not for a project to say; it can only narrow what you set, by {_MAY}"
+    if found["type"] == "extra_forbidden":
+        return BadSettings(f"A project may not set {what}", f"It may only narrow your settings, with: {_MAY}")
     table = Project if len(keys) == 1 else ProjectRules
-    return f"{what} must be {table.model_fields[keys[-1]].description}"
+    return BadSettings(f"{what} must be {table.model_fields[keys[-1]].description}")
 
 
 def narrowed(settings: Settings, project: Project) -> Settings:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from deskmate.core.policy.claude_rules import is_of_home, translate
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
+from deskmate.errors import Problem
 
 # The model to use with a provider's key if none is named. Checked in 2026-11.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
@@ -166,7 +167,7 @@ class Settings(Written):
     file: Path
     state: Path
     widest_mode: Mode | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     colour: bool = True
     addresses: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""The demo: a rehearsed team moves a small application from REST to GraphQL. Only the models' words are rehearsed.
+"""The demo: a scripted team moves a small application from REST to GraphQL. Only the models' words are scripted.
 
 demo_script  who says what when; start reading here
 demo_parts   what a member says next, from its conversation

@@ -68,7 +68,7 @@ def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Speak:
     """Return what the member whose model is asked says next. Raises ModelRejected if it has no part."""
     found = _WHO.match(prompt.system)
     if found is None or found[1] not in parts:
-        raise ModelRejected(f"the script has no part for whoever is told {prompt.system[:80]!r}; give it one")
+        raise ModelRejected(f"The script has no part for the agent with the prompt {prompt.system[:80]!r}", "Add one.")
     return parts[found[1]](prompt)
 
 
@@ -100,7 +100,7 @@ def _done(line: ScriptLine, prompt: Prompt) -> bool:
 
 def _spoken(line: ScriptLine, prompt: Prompt) -> Speak:
     if len(list(_outcomes(line, prompt))) >= TRIES:
-        raise ModelRejected(f"the line {line.says!r} came to nothing {TRIES} times; look at the results of its calls")
+        raise ModelRejected(f"The line {line.says!r} failed {TRIES} times", "Look at the results of its calls.")
     request = _request(line, prompt)
     return Speak(line.says, [(tool, _filled(arguments, request)) for tool, arguments in line.calls])
 

@@ -12,29 +12,31 @@ from deskmate.models.scripted import Speak
 
 TEAM = "graphql"
 CHECK = "sh check.sh"
-GOAL = "Move this library from REST to GraphQL. The page must show what it shows now, and REST goes."
+GOAL = "Move this library service from REST to GraphQL, then remove REST. The page must still show the same content."
 
 # -- texts ----------------------------------------------------------------------------------------
 
-ONE_REQUEST = "For the page I need title and year of every book and name and birth of its author, in one request."
-FIRST_PLAN = "I replace the paths in library/service.py by one path, /graphql, with a schema in library/schema.py."
+ONE_REQUEST = (
+    "The page needs the title and year of every book, and the name and birth year of its author, in one request."
+)
+FIRST_PLAN = "Replace the paths in library/service.py with one path, /graphql. The schema goes into library/schema.py."
 NOT_YET = (
-    "The page still asks by REST and would break. Keep REST beside it until the page has moved, and say how you check."
+    "The page still uses REST, so it would break. Keep REST until the page has moved, and say how you will test it."
 )
 BETTER_PLAN = (
-    "I write library/schema.py and serve it at /graphql beside REST, which stays until the page has moved. "
-    "An author is a field of its book, so that one request is enough. tests/test_graphql.py checks it."
+    "Write library/schema.py and serve it at /graphql. Keep REST until the page has moved. "
+    "Make the author a field of the book, so that one request is enough. Test it in tests/test_graphql.py."
 )
-HOW_DOES_IT_FAIL = "My plan is approved. How does the service fail today when something is not there?"
-WITH_404 = "With 404 and an error in words; by GraphQL that is null. It stands in the notes, too."
-LISTED = "Every endpoint, its fields and its failures are in notes/endpoints.md."
-SERVED = "GraphQL is served at /graphql beside REST; the schema is library/schema.py."
-PAGE_MOVED = "The page asks GraphQL now, once instead of five times. Only the README is left."
-THANKS = "Thank you. If you are done, you may leave."
-README_LEFT = "Not yet: the README still tells people to use REST. I write it first."
+HOW_DOES_IT_FAIL = "My plan is approved. What does the service return today if something is not found?"
+WITH_404 = "404 with an error message. In GraphQL it becomes null. The notes say so too."
+LISTED = "All endpoints, with their fields and errors, are in notes/endpoints.md."
+SERVED = "GraphQL is served at /graphql, next to REST. The schema is in library/schema.py."
+PAGE_MOVED = "The page uses GraphQL now, with one request instead of five. Only the README is left."
+THANKS = "Thank you. If you are done, you can leave."
+README_LEFT = "Not yet: the README still tells people to use REST. I want to update it first."
 FINISH_FIRST = "You are right. Finish the README first."
-ALL_MOVED = "The page and the README are done; nobody asks by REST any more."
-REPORT = "REST is gone, the page shows what it showed, and all tests pass."
+ALL_MOVED = "The page and the README are done. Nothing uses REST any more."
+REPORT = "REST is removed, the page shows the same content, and all tests pass."
 
 # -- calls ----------------------------------------------------------------------------------------
 
@@ -96,58 +98,63 @@ def run(command: str) -> Use:
 LEAD = ScriptPart(
     (
         ScriptLine(
-            "A service, a page and no moment in between where either is broken: this takes a team.",
+            "The service and the page must work at every step. This needs a team.",
             (("TeamCreate", {"team_name": TEAM, "description": "REST to GraphQL"}),),
         ),
         ScriptLine(
-            "First the work: four tasks, each waiting for what it needs.",
+            "Tasks first: four of them, each blocked by the one before.",
             (
-                task("List the endpoints", "Fields and failures of each, into notes/endpoints.md.", role="analyst"),
-                task("Serve GraphQL", "WorkerThreads REST, with tests.", role="backend", blockedBy=[1]),
-                task("Move the page", "Its tests stay as they are. README, too.", role="frontend", blockedBy=[2]),
-                task("Take REST away", "Nothing may be lost.", role="analyst", blockedBy=[3], verify=CHECK),
+                task("List the endpoints", "List their fields and errors in notes/endpoints.md.", role="analyst"),
+                task("Serve GraphQL", "Keep REST working, and add tests.", role="backend", blockedBy=[1]),
+                task(
+                    "Move the page", "Do not change its tests. Update the README too.", role="frontend", blockedBy=[2]
+                ),
+                task("Remove REST", "The page must still work.", role="analyst", blockedBy=[3], verify=CHECK),
             ),
             after=(f"You lead team '{TEAM}' now",),
         ),
         ScriptLine(
-            "Then the people. The backend shows me its plan before it touches anything.",
+            "Now the teammates. The backend must show me its plan before it changes anything.",
             (
-                teammate("analyst", "You know what the service does. Begin with task 1."),
+                teammate("analyst", "You analyse the service. Start with task 1."),
                 teammate("backend", "You write the service. Plan first.", plan_mode_required=True),
                 teammate("frontend", "You write the page. Tell the backend what you need."),
             ),
-            then="The team is at work.",
+            then="The team is working.",
         ),
         ScriptLine(
-            "That would break the page for a while.",
+            "This plan would break the page for a while.",
             (answer_plan(approve=False, content=NOT_YET),),
             after=("plan_approval_request", FIRST_PLAN),
-            then="I wait for a better plan.",
+            then="I am waiting for a better plan.",
         ),
         ScriptLine(
-            "Nothing breaks in between, and it is checked.",
+            "This plan breaks nothing, and it has tests.",
             (answer_plan(approve=True, content="Good. Go ahead."),),
             after=("plan_approval_request", BETTER_PLAN),
-            then="The plan stands.",
+            then="The plan is approved.",
         ),
         ScriptLine(
-            "The page is there; the frontend may go.",
+            "The page has moved, so the frontend can leave.",
             (ask_to_leave("frontend", THANKS),),
             after=(PAGE_MOVED,),
-            then="I asked the frontend.",
+            then="I asked the frontend to leave.",
         ),
         ScriptLine(
-            "It is right.", (mail("frontend", FINISH_FIRST),), after=(README_LEFT,), then="I wait for the rest."
+            "The frontend is right.",
+            (mail("frontend", FINISH_FIRST),),
+            after=(README_LEFT,),
+            then="I am waiting for the rest.",
         ),
         ScriptLine(
-            "Well done, all of you.",
-            tuple(ask_to_leave(name, "It is done. Thank you.") for name in ("analyst", "backend", "frontend")),
+            "Well done, everyone.",
+            tuple(ask_to_leave(name, "We are done. Thank you.") for name in ("analyst", "backend", "frontend")),
             after=(REPORT,),
             then="They are leaving.",
         ),
         ScriptLine(
-            "The library speaks GraphQL. The page shows what it showed, with one request instead of five; "
-            "REST is gone; all tests pass.",
+            "The library uses GraphQL now. The page shows the same content with one request instead of five. "
+            "REST is removed, and all tests pass.",
             after=("analyst left", "backend left", "frontend left"),
         ),
     )
@@ -156,65 +163,70 @@ LEAD = ScriptPart(
 ANALYST = ScriptPart(
     (
         ScriptLine(
-            "I take the first task and see what there is.",
+            "I will take the first task and look at the service.",
             (
                 ("TaskUpdate", {"taskId": 1, "status": "in_progress"}),
                 read("library/service.py"),
                 read("library/page.py"),
             ),
         ),
-        ScriptLine("Three endpoints; I write down what each returns and how it fails.", (write("notes/endpoints.md"),)),
         ScriptLine(
-            "The backend can begin.",
-            (complete(1), mail("backend", LISTED)),
-            then="I am here when something has to be checked.",
+            "There are three endpoints. I will list what each returns and how it fails.", (write("notes/endpoints.md"),)
         ),
         ScriptLine(
-            "Nobody asks by REST any more. I look at it once more before I take it away.",
+            "The backend can start now.",
+            (complete(1), mail("backend", LISTED)),
+            then="I am here if something needs to be checked.",
+        ),
+        ScriptLine(
+            "Nothing uses REST any more. I will check once more before I remove it.",
             (read("library/service.py"), read("tests/test_service.py"), ("grep", {"pattern": r"/books|/authors"})),
             after=("Task #4 is yours now",),
         ),
-        ScriptLine("REST goes, and a test says so.", (write("library/service.py"), write("tests/test_service.py"))),
-        ScriptLine("This is done when the tests say it is.", (complete(4),), optional=True),
-        ScriptLine("I keep it.", (run("git add -A && git commit -q -m 'Move from REST to GraphQL'"),), optional=True),
-        ScriptLine("I tell the lead.", (mail("lead", REPORT),), then="All is checked."),
+        ScriptLine(
+            "I will remove REST, and test that it is gone.",
+            (write("library/service.py"), write("tests/test_service.py")),
+        ),
+        ScriptLine("The task is done if the tests pass.", (complete(4),), optional=True),
+        ScriptLine(
+            "I will commit it.", (run("git add -A && git commit -q -m 'Move from REST to GraphQL'"),), optional=True
+        ),
+        ScriptLine("I will tell the lead.", (mail("lead", REPORT),), then="Everything is checked."),
     ),
-    replies=(ScriptLine("I know that one.", (mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
+    replies=(ScriptLine("I can answer that.", (mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
 )
 
 BACKEND = ScriptPart(
     (
         ScriptLine(
-            "I look at the service, then I make a plan.",
+            "I will look at the service, then write a plan.",
             (read("library/service.py"), read("library/books.py"), ("glob", {"pattern": "tests/*.py"})),
         ),
+        ScriptLine("This is my plan.", (("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."),
         ScriptLine(
-            "This is what I want to do.", (("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."
-        ),
-        ScriptLine(
-            "The lead is right about the page. Both, then, until it has moved.",
+            "The lead is right. I will keep both until the page has moved.",
             (("ExitPlanMode", {"plan": BETTER_PLAN}),),
             after=('approve="no"',),
             then="The lead has my second plan.",
         ),
         ScriptLine(
-            "I may begin; one thing I have to know.",
+            "My plan is approved. I have one question.",
             (mail("analyst", HOW_DOES_IT_FAIL),),
             after=('approve="yes"',),
-            then="I begin as soon as the endpoints are listed.",
+            then="I will start when the endpoints are listed.",
         ),
         ScriptLine(
-            "The notes first.",
+            "I will read the notes first.",
             (read("notes/endpoints.md"), read("library/service.py")),
             after=("Task #2 is yours now",),
         ),
         ScriptLine(
-            "The schema, the service with both, and tests.",
+            "Now the schema, the service with both APIs, and tests.",
             (write("library/schema.py"), write("library/service.py", "both"), write("tests/test_graphql.py")),
         ),
-        ScriptLine("Do the old tests and the new ones pass?", (run(CHECK),), optional=True),
+        ScriptLine("Do the old and the new tests pass?", (run(CHECK),), optional=True),
         ScriptLine(
-            "GraphQL is there; the page can move.",
+            "GraphQL works, so the page can move.",
             (complete(2), mail("frontend", SERVED)),
             then="The service is done.",
         ),
@@ -224,26 +236,26 @@ BACKEND = ScriptPart(
 FRONTEND = ScriptPart(
     (
         ScriptLine(
-            "I look at the page and say what it needs.",
+            "I will look at the page and say what it needs.",
             (read("library/page.py"), mail("backend", ONE_REQUEST)),
-            then="I move the page as soon as GraphQL is there.",
+            then="I will move the page when GraphQL is ready.",
         ),
         ScriptLine(
-            "Everything the page shows is in the schema.",
+            "The schema has everything that the page shows.",
             (read("library/schema.py"), read("library/page.py")),
             after=("Task #3 is yours now",),
         ),
-        ScriptLine("One query instead of five requests.", (write("library/page.py"),)),
-        ScriptLine("The lead wants to know.", (mail("lead", PAGE_MOVED),)),
+        ScriptLine("One query replaces five requests.", (write("library/page.py"),)),
+        ScriptLine("I will tell the lead.", (mail("lead", PAGE_MOVED),)),
         ScriptLine(
-            "I am not done.",
+            "I am not done yet.",
             (stay(README_LEFT),),
             after=('type="shutdown_request"', THANKS),
-            meanwhile=Speak("Where else is REST named?", [("grep", {"pattern": "GET /"})]),
+            meanwhile=Speak("Where else is REST mentioned?", [("grep", {"pattern": "GET /"})]),
         ),
-        ScriptLine("The README.", (read("README.md"),)),
-        ScriptLine("It says how to ask now.", (write("README.md"),)),
-        ScriptLine("Now I am done.", (complete(3), mail("analyst", ALL_MOVED)), then="That was the page."),
+        ScriptLine("Now the README.", (read("README.md"),)),
+        ScriptLine("It should describe GraphQL.", (write("README.md"),)),
+        ScriptLine("Now I am done.", (complete(3), mail("analyst", ALL_MOVED)), then="The page is done."),
     )
 )
 

@@ -107,7 +107,7 @@ class PrivateFolder:
         return fd
 
     def _not_a_file(self, name: str) -> StoreCorrupt:
-        return StoreCorrupt(f"{self.path / name} is no regular file; move it away, then start again")
+        return StoreCorrupt(f"{self.path / name} is not a regular file", "Move it away, then start again.")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class PrivateFolder:
     def _refuse_fork(self) -> None:
         if os.getpid() != self._process:
             # A forked child shares its parent's lock: both would hold it at once. Its mutexes may be locked forever.
-            raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
+            raise StoreUnavailable("This store was opened before a fork", "Open it again in the new process.")
 
     def _lock_file(self) -> int:
         self._refuse_fork()
@@ -247,19 +247,24 @@ def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> 
         fd = os.open(name, _FOLDER, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise UnsafeFolder(f"{path} is a link or a file, not a folder; move it away, then start again") from error
+            raise UnsafeFolder(
+                f"{path} is not a folder, but a link or a file", "Move it away, then start again."
+            ) from error
         raise
     found = os.fstat(fd)
     if found.st_uid != os.geteuid():
         os.close(fd)
-        raise UnsafeFolder(f"{path} belongs to user {found.st_uid}, not to you; run as that user, or remove it")
+        raise UnsafeFolder(f"{path} belongs to user {found.st_uid}, not to you", "Run as that user, or remove it.")
     if found.st_mode & 0o077:
         os.fchmod(fd, 0o700)
     return fd
 
 
+_ELSEWHERE = "Choose a workspace on a local file system."
+
+
 def _no_locks(path: Path) -> UnsafeFolder:
-    return UnsafeFolder(f"locks do not work in {path}; choose a workspace on a local file system")
+    return UnsafeFolder(f"Locks do not work in {path}", _ELSEWHERE)
 
 
 def refuse_local_locks(workspace: Path, mountinfo: Path = MOUNTS) -> None:
@@ -268,7 +273,8 @@ def refuse_local_locks(workspace: Path, mountinfo: Path = MOUNTS) -> None:
     if found := options & _LOCAL_LOCKS:
         raise UnsafeFolder(
             f"{os.path.realpath(workspace)} is mounted with {', '.join(sorted(found))}, so other machines do not see "
-            "locks there; choose a workspace on a local file system"
+            "locks there",
+            _ELSEWHERE,
         )
 
 

@@ -71,11 +71,11 @@ class ProcessLauncher:
                 await self._end(process)
                 await self.sweep(name)
         if silent:
-            raise PlayerFailed(f"the process of '{name}' said nothing for {self.silence_seconds:g} s and was ended")
+            raise PlayerFailed(f"The process of '{name}' sent nothing for {self.silence_seconds:g} s and was ended")
         if process.returncode == CORRUPT_EXIT:
-            raise StoreCorrupt(player.last_words.removeprefix(": ") or f"the records of '{name}' cannot be trusted")
+            raise StoreCorrupt(player.last_words.removeprefix(": ") or f"The records of '{name}' cannot be trusted")
         if process.returncode:
-            raise PlayerFailed(f"the process of '{name}' {_how(process.returncode)}{player.last_words}")
+            raise PlayerFailed(f"The process of '{name}' {_how(process.returncode)}{player.last_words}")
 
     async def _start(self, name: str) -> Process:
         words = [*self.deskmate, "-C", str(self.place), "play", name, "--team", self.team()]
@@ -89,7 +89,7 @@ class ProcessLauncher:
                 start_new_session=True,
             )
         except OSError as error:
-            raise PlayerFailed(f"no process could be started for '{name}': {error}") from error
+            raise PlayerFailed(f"Cannot start a process for '{name}': {error}") from error
 
     async def _end(self, process: Process) -> None:
         """End the process and reap it: SIGTERM first, SIGKILL after the grace period."""

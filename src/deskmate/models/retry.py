@@ -137,7 +137,7 @@ class Retrying:
                 yield part
         # Yield the reply only after the stream is closed and nothing can fail: a retry would give a second reply.
         if part is None:
-            raise ModelTrouble("the answer broke off before its end")
+            raise ModelTrouble("The answer stopped before its end")
         yield part
 
     async def _next(self, parts: AsyncGenerator[Delta | Reply, None]) -> Delta | Reply | None:
@@ -148,23 +148,24 @@ class Retrying:
         # A part that arrives at the last moment counts: what has ended by itself is not cancelled.
         with self._clock.move_on_after(self._silence_seconds):
             return await anext(parts, None)
-        raise ModelTrouble(f"no word for {self._silence_seconds:g} s")
+        raise ModelTrouble(f"No data for {self._silence_seconds:g} s")
 
 
 def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrouble:
-    asks = "" if trouble.retry_after is None else f", asks to be left alone for {trouble.retry_after:g} s"
+    asks = "" if trouble.retry_after is None else f". It asks to wait {trouble.retry_after:g} s"
     effort = f"tries: {patience.tries}, waited: {patience.waited_seconds:.0f} s"
     if isinstance(trouble, Unreachable):
-        return Unreachable(f"{trouble}; {effort}. Check the address, and that the server runs")
-    said = str(trouble) if name in str(trouble) else f"{name} gave no answer: {trouble}"
-    return ModelTrouble(f"{said}{asks}; {effort}")
+        return Unreachable(f"{trouble.message} ({effort})", hint="Check the address, and that the server is running.")
+    said = trouble.message if name in trouble.message else f"{name} gave no answer: {trouble.message}"
+    return ModelTrouble(f"{said}{asks} ({effort})", hint=trouble.hint)
 
 
 def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
     """Return the error for all failures. It is final only if each of them is."""
-    text = "; and the fallback: ".join(map(str, failures))
+    text = ". The fallback failed too: ".join(failure.message for failure in failures)
+    hint = " ".join(dict.fromkeys(failure.hint for failure in failures if failure.hint))
     if all(isinstance(failure, ModelRejected) for failure in failures):
-        return ModelRejected(text)
+        return ModelRejected(text, hint)
     if isinstance(failures[-1], Unreachable):
-        return Unreachable(text)
-    return ModelTrouble(f"{text}; ask again later")
+        return Unreachable(text, hint=hint)
+    return ModelTrouble(text, hint=" ".join(filter(None, [hint, "Try again later."])))

@@ -45,11 +45,12 @@ class Speak:
 
 
 Step: TypeAlias = str | Speak | Reply | Exception
-Script: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
+Part: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
+Script: TypeAlias = Part | Mapping[str, Part]
 
 
 class RehearsedModel:
-    """A model that plays a script: steps in order, or a function of the prompt, sync or async.
+    """A model that plays a script: steps in order, or a function of the prompt, sync or async, or one per member.
 
     A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all prompts so far.
     Raises ModelRejected if it is asked after its last step. With `pause_seconds`, that much time of `clock` passes
@@ -66,9 +67,9 @@ class RehearsedModel:
         clock: Clock | None = None,
     ) -> None:
         if pause_seconds > 0 and clock is None:
-            raise BadInput(f"{name} is to pause {pause_seconds} s between deltas and has no clock; hand one in")
+            raise BadInput(f"{name} pauses {pause_seconds} s between deltas, but has no clock", "Pass a clock.")
         self.prompts: list[Prompt] = []
-        self._next_step = script if callable(script) else _in_order(script, name)
+        self._next_step = _by_member(script, name) if isinstance(script, Mapping) else _played(script, name)
         self._name, self._limits = name, limits
         self._pause_seconds, self._clock = pause_seconds, clock
         self._ids = (f"call_{number}" for number in itertools.count(1))
@@ -112,6 +113,8 @@ class RehearsedModel:
                 reply = _spoken(step)
             case Reply():
                 reply = step
+            case _:
+                raise BadInput(f"{step!r:.200} is not a step of a script", "Write a text, or Speak(text, calls).")
         return replace(reply, blocks=tuple(map(self._with_id, reply.blocks)), model=reply.model or self._name)
 
     def _with_id(self, block: Spoken) -> Spoken:
@@ -123,6 +126,22 @@ class RehearsedModel:
         return block
 
 
+def _played(part: Part, name: str) -> Callable[[Prompt], Step | Awaitable[Step]]:
+    return part if callable(part) else _in_order(part, name)
+
+
+def _by_member(parts: Mapping[str, Part], name: str) -> Callable[[Prompt], Step | Awaitable[Step]]:
+    played = {member: _played(part, f"{name} for {member}") for member, part in parts.items()}
+
+    def next_step(prompt: Prompt) -> Step | Awaitable[Step]:
+        member = prompt.origin.view.me.name if prompt.origin else ""
+        if member not in played:
+            raise ModelRejected(f"The script of {name} has no part for '{member}'", f"It has {', '.join(played)}.")
+        return played[member](prompt)
+
+    return next_step
+
+
 def _in_order(script: Sequence[Step], name: str) -> Callable[[Prompt], Step]:
     steps = list(script)
     left = iter(steps)
@@ -131,8 +150,9 @@ def _in_order(script: Sequence[Step], name: str) -> Callable[[Prompt], Step]:
         step = next(left, None)
         if step is None:
             raise ModelRejected(
-                f"the script of {name} is used up: it had {len(steps)} steps and was asked once more"
-                f" after {_last_words(prompt)!r}; add a step, or see why it was asked"
+                f"The script of {name} has ended: it had {len(steps)} steps and was asked once more"
+                f" after {_last_words(prompt)!r}",
+                "Add a step, or find out why it was asked.",
             )
         return step
 

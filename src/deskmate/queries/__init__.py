@@ -5,5 +5,6 @@ team_view      who is on a team, its board, its cost
 member_view    a member's mail and transcript
 damage         what of a team cannot be read, and what that stops
 truncation     signs that a file of records once was longer
+installation   how Deskmate was installed, and which optional parts are there
 health         whether machine, settings and workspace are ready for a team
 """

@@ -10,15 +10,15 @@ from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.quiet import has_word
 from deskmate.errors import Refused, StoreError
 from deskmate.queries.health import Check
-from deskmate.queries.stream_reader import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
-from deskmate.queries.truncation import ENDS
+from deskmate.queries.stream_reader import MOST_TOLD, Reading, reading_of, team_at, telling
+from deskmate.queries.truncation import Damage
 from deskmate.stores.archive import strays_in, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TEAMS
 
-_UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
-_CUT = "the transcript was cut or changed; its member stays stopped until you accept the loss"
+_UNFOUNDED = "its first record is lost, so it cannot continue"
+_CUT = "the transcript was cut or changed, so its member is stopped until you accept the loss"
 _SHARED = (ROSTER, BOARD)
-_BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmate run"
+_BEGIN = "Restore roster.jsonl from a copy, or start another team with: deskmate run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CheckedTeam:
     founded: bool
     seats: dict[str, str | None]
     lost: tuple[Lost, ...]
-    damage: tuple[str, ...]
+    damage: tuple[Damage, ...]
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -62,22 +62,22 @@ class CheckedTeam:
     def _playing(self) -> Check:
         whole = "" if self.lost or self.damage else ", all of it can be read"
         if LEAD not in self.seats:
-            return Check("team", "ok", f"{self.name}: not played{whole}")
+            return Check("team", "ok", f"{self.name}: not running{whole}")
         if (holder := self.seats[LEAD]) is None:
-            return Check("team", "warn", f"{self.name}: whether it is played cannot be told")
+            return Check("team", "warn", f"{self.name}: cannot tell whether it is running")
         others = ", ".join(name for name in self.seats if name != LEAD)
-        return Check("team", "ok", f"{self.name}: live ({holder}){others and f', with {others}'}{whole}")
+        return Check("team", "ok", f"{self.name}: running ({holder}){others and f', with {others}'}{whole}")
 
     def _strays(self) -> Iterator[Check]:
         for name, holder in self.seats.items():
             if LEAD not in self.seats and holder is not None:
-                words = f"{self.name}: {holder} plays '{name}', and nobody plays the lead"
-                yield Check("team", "warn", words, "it ends by itself; if it is still there in a minute, end it")
+                words = f"{self.name}: {holder} runs '{name}', but nothing runs the lead"
+                yield Check("team", "warn", words, "It ends by itself. If it is still there in a minute, end it.")
 
     def _damages(self) -> Iterator[Check]:
-        for words in self.damage:
+        for one in self.damage:
             # A cut last line was never confirmed to its writer, and the next writer marks it as torn.
-            yield Check("team", "warn" if words.endswith(CUT) else "bad", f"{self.name}: {words}")
+            yield Check("team", "warn" if one.kind == "torn" else "bad", f"{self.name}: {one.words}")
 
     def _losses(self) -> Iterator[Check]:
         rows = [self._loss(one) for one in self.lost]
@@ -85,7 +85,7 @@ class CheckedTeam:
         if len(rows) > MOST_TOLD:
             worst = max((row.state for row in rows[MOST_TOLD:]), key=("ok", "warn", "bad").index)
             yield Check(
-                "team", worst, f"{self.name}: {len(rows) - MOST_TOLD} more records are lost", "see all with --json"
+                "team", worst, f"{self.name}: {len(rows) - MOST_TOLD} more records are lost", "To see all, add --json."
             )
 
     def _loss(self, one: Lost) -> Check:
@@ -94,7 +94,7 @@ class CheckedTeam:
         if one.stops:
             # For roster and board, `_stopped` adds one line that says what to do about all losses.
             return Check("team", "bad", f"{self.name}: {one}", "" if one.stream in _SHARED else self._accept)
-        return Check("team", "warn", f"{self.name}: {one}", "put the file back from a copy, if there is one")
+        return Check("team", "warn", f"{self.name}: {one}", "Restore the file from a copy if you have one.")
 
     def _stopped(self) -> Iterator[Check]:
         stopping = [one for one in self.lost if one.stops and one.stream in _SHARED]
@@ -105,13 +105,13 @@ class CheckedTeam:
             yield Check(
                 "team",
                 "bad",
-                f"{self.name}: nobody takes tasks because of what is lost of {streams}",
+                f"{self.name}: nobody takes tasks, because records of {streams} are lost",
                 self._accept,
             )
 
     @property
     def _accept(self) -> str:
-        return f"put the file back from a copy, or accept the loss with: deskmate doctor {self.name} --accept"
+        return f"Restore the file from a copy, or accept the loss with: deskmate doctor {self.name} --accept"
 
 
 def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
@@ -132,12 +132,12 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
     founded = reading.roster().team
     found = [one for stream in _SHARED for one in _lost(stream, reading.items(stream)) if one.stops]
     found += _cut_transcripts(reading)
-    if not found and (cut := next((words for words in reading.damage if ENDS in words), None)):
-        raise Refused(f"{cut}; what is missing there can be accepted once a record was added behind it")
+    if not found and (cut := next((one for one in reading.notes if one.kind == "short"), None)):
+        raise Refused(cut.words, "You can accept the loss after the next record is added to the file.")
     if not found:
-        raise Refused(f"Team '{reading.team}' has no losses to accept.")
+        raise Refused(f"Team '{reading.team}' has no losses to accept")
     if not founded:
-        raise Refused(f"team '{reading.team}': {_UNFOUNDED}, accepted or not; {_BEGIN}")
+        raise Refused(f"Team '{reading.team}': {_UNFOUNDED}, even if you accept the loss", _BEGIN)
     return reading.team, tuple(found)
 
 
@@ -177,15 +177,14 @@ def _checked(reading: Reading) -> CheckedTeam:
     lost = [one for stream in streams for one in _lost(stream, reading.items(stream))] + _cut_transcripts(reading)
     seats = _seats(reading)
     told_already = {f"{one.where}: {one.reason}" for one in lost}
-    others = (words for words in reading.damage if words not in told_already)
-    damage = tuple(words for words in others if not words.endswith(MORE))
+    damage = tuple(one for one in reading.notes if one.words not in told_already and one.kind != "more")
     return CheckedTeam(reading.team, bool(roster.team), seats, tuple(lost), damage)
 
 
 def _stray(reading: Reading) -> CheckedTeam:
     """Return the check of a file or link that has the name of a team but is not a team folder."""
     reading.items(ROSTER)
-    return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=reading.damage)
+    return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=reading.notes)
 
 
 def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
@@ -212,6 +211,6 @@ def _seats(reading: Reading) -> dict[str, str | None]:
             if (holder := reading.holder(member)) is not None:
                 found[member] = holder
         except (OSError, StoreError) as error:
-            reading.note(f"whether somebody plays '{member}' cannot be told: {error}")
+            reading.note(f"Cannot tell whether a process runs '{member}': {error}")
             found[member] = None
     return found

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
-from deskmate.errors import BadSettings, DeskmateError, StoreError
+from deskmate.errors import BadSettings, DeskmateError, Problem, StoreError, hint_of
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
+from deskmate.queries.installation import Installation, has_terminal_ui
 from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.stores.archive import teams_in
 from deskmate.stores.file_watch import FileWatch, best_watch
@@ -58,10 +59,9 @@ class CheckedWorkspace:
     checks: tuple[Check, ...]
 
 
-def told(what: str, error: DeskmateError | str) -> Check:
-    """Return an error as a check: what is wrong, and after the semicolon what to do."""
-    words, _, step = str(error).partition("; ")
-    return Check(what, "bad", words, step)
+def error_check(what: str, error: DeskmateError | Problem, state: State = "bad") -> Check:
+    """Return an error as a check: what is wrong, and what to do about it."""
+    return Check(what, state, error.message, error.hint)
 
 
 # -- the machine ----------------------------------------------------------------------------------
@@ -75,6 +75,7 @@ def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
         _deskmate(),
         _git(_version_of("git", environ)),
         _ripgrep(_version_of("rg", environ)),
+        _terminal_ui(),
     )
 
 
@@ -82,7 +83,7 @@ def _deskmate() -> Check:
     try:
         return Check("deskmate", "ok", version("deskmate"))
     except PackageNotFoundError:
-        return Check("deskmate", "warn", "its version is not known: it is not installed", "install it: pip install .")
+        return Check("deskmate", "warn", "not installed, so its version is unknown", "Install it: pip install deskmate")
 
 
 def _version_of(program: str, environ: Mapping[str, str]) -> str | None:
@@ -107,15 +108,24 @@ def _version_of(program: str, environ: Mapping[str, str]) -> str | None:
 def _git(found: str | None) -> Check:
     if found:
         return Check("git", "ok", found)
-    missed = "not there, or it does not run: the demo needs it, and without it files that git ignores are found too"
-    return Check("git", "warn", missed, "install git")
+    missed = "missing, or it does not run. The demo needs it, and without it searches include files that git ignores"
+    return Check("git", "warn", missed, "Install git.")
 
 
 def _ripgrep(found: str | None) -> Check:
     if found:
         return Check("ripgrep", "ok", found)
-    missed = "not there, or it does not run: grep searches in its place, also in files that git ignores"
-    return Check("ripgrep", "warn", missed, "to search better, install ripgrep")
+    missed = "missing, or it does not run. Searches use grep, which includes files that git ignores"
+    return Check("ripgrep", "warn", missed, "Install ripgrep for better searches.")
+
+
+def _terminal_ui() -> Check:
+    if has_terminal_ui():
+        return Check("terminal UI", "ok", f"installed, on textual {version('textual')}")
+    command = Installation.current().command_for_all
+    return Check(
+        "terminal UI", "warn", "not installed: deskmate opens the plain chat", f"To install it, run: {command}"
+    )
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -126,47 +136,43 @@ def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Chec
     try:
         settings = load(environ)
     except BadSettings as error:
-        return (told("settings", error),)
-    words = str(settings.file) if settings.file.exists() else f"no file {settings.file}, and none is needed"
+        return (error_check("settings", error),)
+    words = str(settings.file) if settings.file.exists() else f"the defaults, because there is no file {settings.file}"
     checks = (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
     try:
         return (*checks, _sandbox(sandbox_of(settings), place), *_missing(settings))
     except BadSettings as error:
-        return (*checks, told("sandbox", error))
+        return (*checks, error_check("sandbox", error))
 
 
 def _missing(settings: Settings) -> Iterator[Check]:
     for name, places in {"writable": settings.writable, "hidden": settings.hidden}.items():
         for path in (path for path in places if not Path(path).expanduser().exists()):
-            words = f"'{name}' in {settings.file} names {path}, which is not there"
-            yield Check("sandbox", "warn", words, "correct it, or make it")
+            words = f"'{name}' in {settings.file} names {path}, which does not exist"
+            yield Check("sandbox", "warn", words, f"Create {path}, or change '{name}'.")
 
 
 def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
-    why, _, step = sandbox.reason.partition("; ")
+    why, step = sandbox.reason, sandbox.hint
     if sandbox.level is Level.NONE:
-        free = "commands run unconfined: one that is permitted can do all that you can, and forge what its team wrote"
-        return Check("sandbox", "warn", f"{free} ({why})", step or "permit only what you would run yourself")
+        free = f"none: {why}. A command that you allow can do all that you can, and change the team's records"
+        return Check("sandbox", "warn", free, step or "Allow only commands that you would run yourself.")
     if sandbox.level is Level.LANDLOCK:
-        return Check("sandbox", "warn", f"landlock: commands are fenced, and asked about as without it ({why})", step)
+        words = f"landlock: commands are partly confined, and Deskmate asks before each. {why[:1].upper()}{why[1:]}"
+        return Check("sandbox", "warn", words, step)
     if place is not None and not sandbox.confines(place):
-        home = f"{sandbox.level}, but {place} holds your home: commands are asked about as without it"
-        return Check("sandbox", "warn", home, "choose a folder below it with -C PATH")
-    hosts = "" if isinstance(sandbox.network, bool) else f"with {', '.join(sandbox.network)} alone of the network"
-    network = hosts or ("with the network" if sandbox.network else "without a network")
+        home = f"{sandbox.level}, but {place} contains your home folder, so Deskmate asks before each command"
+        return Check("sandbox", "warn", home, "Choose a folder below it with -C PATH.")
+    hosts = "" if isinstance(sandbox.network, bool) else f"and reach only {', '.join(sandbox.network)}"
+    network = hosts or ("and may use the network" if sandbox.network else "and have no network")
     places = " and ".join(["the workspace", *map(str, sandbox.writable)])
     words = f"{sandbox.level}: commands write only in {places}, {network}"
-    return Check("sandbox", "ok", "; but ".join(filter(None, [words, sandbox.reason])))
+    return Check("sandbox", "ok", ". But ".join(filter(None, [words, sandbox.reason])))
 
 
 def _warnings(settings: Settings) -> Iterator[Check]:
     for warning in settings.warnings:
-        yield _warning("settings", warning)
-
-
-def _warning(what: str, warning: str) -> Check:
-    words, _, step = warning.partition("; ")
-    return Check(what, "warn", words, step)
+        yield error_check("settings", warning, "warn")
 
 
 def _model(settings: Settings) -> Check:
@@ -174,14 +180,14 @@ def _model(settings: Settings) -> Check:
         return Check(
             "model",
             "bad",
-            "no model can be asked: there is no key and no address of a server",
-            "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL and DESKMATE_MODEL for a server of your own; "
-            "to watch a team without a key: deskmate demo",
+            "no API key, and no address of a model server",
+            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY. For your own server, set OPENAI_BASE_URL and DESKMATE_MODEL. "
+            "To watch a team without a key, run: deskmate demo",
         )
     try:
         return _asked("model", choose_model(settings), settings)
     except BadSettings as error:
-        return told("model", error)
+        return error_check("model", error)
 
 
 def _fallback(settings: Settings) -> Iterator[Check]:
@@ -189,14 +195,14 @@ def _fallback(settings: Settings) -> Iterator[Check]:
         if model := choose_fallback(settings):
             yield _asked("fallback", model, settings)
     except BadSettings as error:
-        yield told("fallback", error)
+        yield error_check("fallback", error)
 
 
 def _asked(what: str, model: str, settings: Settings) -> Check:
     provider = settings.provider_of(model)
     where = f" at {provider.base_url}" if provider.base_url else ""
-    key = "with a key that is set" if provider.key else "without a key"
-    return Check(what, "ok", f"{model}, asked{where} {key}; whether it answers was not tried")
+    key = "a key is set" if provider.key else "no key"
+    return Check(what, "ok", f"{model}{where}, {key} (not tested)")
 
 
 # -- trust ----------------------------------------------------------------------------------------
@@ -209,16 +215,16 @@ def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check,
         found = survey(folder, state, reads=False)
         strangers = [team for team in teams_in(found.workspace) if not Signing(state, found.workspace).signed(team)]
     except StoreError as error:
-        return (told("trust", error),)
-    checks = [_warning("trust", found.trouble)] if found.trouble else []
+        return (error_check("trust", error),)
+    checks = [error_check("trust", found.trouble, "warn")] if found.trouble else []
     if unused := [path if how is None else f"{path} ({how})" for path, how in found.unused.items()]:
-        words = f"not used, as you have not trusted it: {', '.join(unused)}"
-        checks.append(Check("trust", "warn", words, "look and decide with: deskmate trust"))
+        words = f"not used, because you have not trusted it: {', '.join(unused)}"
+        checks.append(Check("trust", "warn", words, "To see it and decide, run: deskmate trust"))
     for team in strangers:
-        words = f"team {team} was not begun by you here, so nobody works in it"
-        checks.append(Check("trust", "warn", words, f"look and decide with: deskmate trust --team {team}"))
+        words = f"you did not start team {team} here, so it cannot run"
+        checks.append(Check("trust", "warn", words, f"To see it and decide, run: deskmate trust --team {team}"))
     used = ", ".join(one.path for one in found.consent.definitions)
-    return tuple(checks) or (Check("trust", "ok", used or "nothing here tells agents what to do"),)
+    return tuple(checks) or (Check("trust", "ok", used or "no file here instructs agents"),)
 
 
 # -- the workspace --------------------------------------------------------------------------------
@@ -231,7 +237,7 @@ def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWor
         with telling(place):
             free, kind = shutil.disk_usage(place).free, mount_of(place, mountinfo)[0]
     except StoreError as error:
-        return CheckedWorkspace(None, False, (told("workspace", error),))
+        return CheckedWorkspace(None, False, (error_check("workspace", error),))
     needed = (_writable(place), *(() if folder else _beyond(place)), _file_system(kind), *_locks(place, mountinfo))
     usable = all(check.state != "bad" for check in needed)
     return CheckedWorkspace(place, usable, (*needed, check_space(free)))
@@ -239,31 +245,33 @@ def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWor
 
 def _writable(place: Path) -> Check:
     if not os.access(place, os.W_OK | os.X_OK):
-        return Check("workspace", "bad", f"{place} cannot be written to", "change that, or choose another with -C PATH")
+        return Check(
+            "workspace", "bad", f"{place} is not writable", "Make it writable, or choose another folder with -C PATH."
+        )
     if (place / TEAMS).exists():
         return Check("workspace", "ok", f"{place}, which has {TEAMS}")
     if (place / ".git").exists():
-        return Check("workspace", "ok", f"{place}, the top of its git repository; no teams yet")
+        return Check("workspace", "ok", f"{place}, the top of its git repository. No teams yet")
     above = next((home for home in place.parents if (home / ".git").exists() and holds_home(home)), None)
     why = (
-        f"the git repository {above} holds your home"
+        f"the git repository {above} contains your home folder"
         if above
         else f"no folder above has {TEAMS} or is a git repository"
     )
-    return Check("workspace", "ok", f"{place}, because {why}; no teams yet")
+    return Check("workspace", "ok", f"{place}, because {why}. No teams yet")
 
 
 def _beyond(place: Path) -> Iterator[Check]:
     """Yield a warning if a folder above has teams."""
     if found := teams_beyond(place):
-        yield Check("workspace", "warn", f"{found[0]}, outside this workspace", f"continue with: {found[1]}")
+        yield Check("workspace", "warn", f"{found[0]}, outside this workspace", f"To continue it, run: {found[1]}")
 
 
 def _file_system(kind: str) -> Check:
     if kind in _NETWORK | _SERVED:
-        words = f"{kind} lies on another machine: a team is safe there only while one machine works on it"
-        return Check("file system", "warn", words, "choose a workspace on a disk of this machine")
-    return Check("file system", "ok", kind or "its kind is not told by this system")
+        words = f"{kind} is on another machine. A team is safe there only while one machine works on it"
+        return Check("file system", "warn", words, "Choose a workspace on a disk of this machine.")
+    return Check("file system", "ok", kind or "of unknown type")
 
 
 def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
@@ -276,7 +284,7 @@ def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
             yield _lock(folder.path)
             yield check_notices(folder, best_watch)
     except StoreError as error:
-        yield told("locks", error)
+        yield error_check("locks", error)
 
 
 def _lock(folder: Path) -> Check:
@@ -284,12 +292,11 @@ def _lock(folder: Path) -> Check:
         # Open it twice, as two processes would: a granted lock alone does not show that it keeps others out.
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-") as first, open(first.name, "rb") as second:
             if try_lock(first.fileno()) and not try_lock(second.fileno()):
-                return Check("locks", "ok", "they keep others out")
+                return Check("locks", "ok", "they work")
     except OSError as error:
-        return Check(
-            "locks", "bad", f"no file can be locked in {folder}: {error.strerror}", "mend that, then try again"
-        )
-    return Check("locks", "bad", f"locks do not work in {folder}", "choose a workspace on a local file system")
+        words = f"no file can be locked in {folder}: {error.strerror}"
+        return Check("locks", "bad", words, "Fix that, then run doctor again.")
+    return Check("locks", "bad", f"locks do not work in {folder}", "Choose a workspace on a local file system.")
 
 
 def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
@@ -298,10 +305,9 @@ def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Chec
         try:
             watching.add(folder, ".gitignore")
         except OSError as error:
-            words, _, step = (error.strerror or str(error)).partition("; ")
-            late = f"what others write is found by a look every {NET_SECONDS:g} s"
-            return Check("notices", "warn", f"{words}: {late}", step)
-    return Check("notices", "ok", "changed files are told at once")
+            late = f"changes of other processes are found by a check every {NET_SECONDS:g} s"
+            return Check("notices", "warn", f"{error.strerror or error}. So {late}", hint_of(error))
+    return Check("notices", "ok", "changed files are reported at once")
 
 
 def check_space(free_bytes: int) -> Check:
@@ -309,4 +315,4 @@ def check_space(free_bytes: int) -> Check:
     if free_bytes >= LITTLE_BYTES:
         return Check("disk", "ok", f"{free_bytes / 10**9:,.1f} GB free")
     state: State = "bad" if free_bytes < TOO_LITTLE_BYTES else "warn"
-    return Check("disk", state, f"{free_bytes // 10**6} MB free", "make room: a full disk stops every agent")
+    return Check("disk", state, f"{free_bytes // 10**6} MB free", "Free some space. A full disk stops every agent.")

@@ -78,7 +78,7 @@ def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox
 def look_at_transcript(folder: Path | None, team: str | None, name: str) -> SeenTranscript:
     """Return a member's transcript. Raises Refused, with who is there, for a name that has none."""
     if name == USER:
-        raise Refused("the user has no transcript; to see what was written to you: deskmate inbox user")
+        raise Refused("The user has no transcript", "To see what was written to you, run: deskmate inbox user")
     reading, roster, name = _member_of(folder, team, name)
     items = reading.where(log(name), roster).items(log(name))
     return SeenTranscript(
@@ -117,7 +117,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
     if name in roster.members or name == USER:
         return reading, roster, name
     if not reading.damage:
-        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'. {_who_was_here(roster, name)}")
+        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'", _who_was_here(roster, name))
     # A damaged roster cannot tell who was never on it. Show what there is of this member.
     if not reading.has_files_of(known_name(name)):
         raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
@@ -154,7 +154,7 @@ def _letters(reading: Reading, name: str, heard: int | None) -> Iterator[Letter]
     for item in reading.items(mail(name)):
         envelope = read_envelope(item.body) if isinstance(item, Record) else None
         if isinstance(envelope, Foreign):
-            reading.note(f"record {item.number} in the mailbox of '{name}' is no message: {envelope.reason}")
+            reading.note(f"Record {item.number} in the mailbox of '{name}' is not a message: {envelope.reason}")
         elif envelope is not None:
             yield letter(item.number, envelope, heard)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
@@ -21,15 +22,13 @@ from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder, try_lock
-from deskmate.queries.truncation import Evidence, cut_of, evidence_of, missing_end
+from deskmate.queries.truncation import Damage, Evidence, cut_of, evidence_of, missing_end
 from deskmate.stores.archive import founding, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
 from deskmate.trust.folders import known_team, latest_team, workspace_of
 
-CUT = "its last line is cut off and left out"
-MORE = "more records of it cannot be read"
 # The user's first message is among the first of the lead's mailbox.
 _MOST_LINES = 50
 # At most this many damaged records of each stream are reported one by one.
@@ -43,8 +42,7 @@ def telling(workspace: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = error.filename or workspace
-        raise StoreUnavailable(f"{where}: {error.strerror or error}; fix that, then try again") from error
+        raise StoreUnavailable.of(error.filename or workspace, error) from error
 
 
 def workspace_at(folder: Path | None) -> Path:
@@ -115,11 +113,16 @@ class Reading:
 
     def __init__(self, workspace: Path, team: str) -> None:
         self.workspace, self.team = workspace, team
-        self._notes: dict[str, None] = {}
+        self._notes: dict[Damage, None] = {}
 
     @property
     def damage(self) -> tuple[str, ...]:
         """What could not be read so far, one sentence each. If a stream has many damaged records, their count."""
+        return tuple(damage.words for damage in self._notes)
+
+    @property
+    def notes(self) -> tuple[Damage, ...]:
+        """The same as `damage`, with the kind of each."""
         return tuple(self._notes)
 
     def items(self, stream: str) -> list[Item]:
@@ -129,16 +132,18 @@ class Reading:
         except StoreError as error:
             self.note(str(error))
         except FileNotFoundError:
-            self.note(f"{self._folder(stream)} is missing; put it back from a copy, if there is one")
+            self.note(f"{self._folder(stream)} is missing. Restore it from a copy if you have one")
         except OSError as error:
-            self.note(f"{self._folder(stream)}: {error.strerror or error}; fix that, then look again")
+            self.note(str(StoreUnavailable.of(self._folder(stream), error)))
         return []
 
     def roster(self) -> RosterState:
         """Return the roster, as far as it can be read."""
         roster = fold(EMPTY, self.items(ROSTER))
         if not roster.team and not self.damage:
-            self.note(f"{self._folder(ROSTER) / 'roster.jsonl'} is empty or missing; who is on the team is not known")
+            self.note(
+                f"{self._folder(ROSTER) / 'roster.jsonl'} is empty or missing, so nobody knows who is on the team"
+            )
         return roster
 
     def where(self, stream: str, roster: RosterState) -> "Reading":
@@ -187,7 +192,7 @@ class Reading:
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.note(f"{folder}: {error.strerror}; fix that, then look again")
+            self.note(str(StoreUnavailable.of(folder, error)))
             return []
 
     def ends_before(self, stream: str) -> int:
@@ -213,8 +218,10 @@ class Reading:
         with self._opened(stream) as (folder, name):
             evidence, file = self._evidence(stream, folder, name), StreamFile(stream, folder, name)
             items = file.read(0, sync=False)
-            if words := cut_of(evidence, file, items) or (CUT if _is_cut(folder, name) else None):
-                self.note(f"{folder.path / name}: {words}")
+            if cut := cut_of(evidence, file, items):
+                self._notes[cut] = None
+            elif _is_cut(folder, name):
+                self.note(f"{folder.path / name}: its last line is cut off and ignored", "torn")
             return items
 
     def _evidence(self, stream: str, folder: PrivateFolder, name: str) -> Evidence:
@@ -223,7 +230,7 @@ class Reading:
         except StoreError as error:
             self.note(str(error))
         except OSError as error:
-            self.note(f"{folder.path}: {error.strerror or error}; fix that, then look again")
+            self.note(str(StoreUnavailable.of(folder.path, error)))
         return Evidence()
 
     def _folder(self, stream: str) -> Path:
@@ -238,12 +245,13 @@ class Reading:
         for item in lost[:MOST_TOLD]:
             self.note(f"{item.where}: {item.reason}")
         if len(lost) > MOST_TOLD:
-            self.note(f"{lost[0].where.rpartition(':')[0]}: {len(lost) - MOST_TOLD:,} {MORE}")
+            file = lost[0].where.rpartition(":")[0]
+            self.note(f"{file}: {len(lost) - MOST_TOLD:,} more records of it cannot be read", "more")
         return items
 
-    def note(self, words: str) -> None:
+    def note(self, words: str, kind: Literal["other", "torn", "more"] = "other") -> None:
         """Add a sentence about what cannot be read, unless it is there already."""
-        self._notes[words] = None
+        self._notes[Damage(words, kind)] = None
 
 
 def _accepts(item: Record) -> bool:

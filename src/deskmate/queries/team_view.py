@@ -8,6 +8,7 @@ from pathlib import Path
 
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND
 from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
@@ -93,6 +94,23 @@ class SeenTeam:
         """Return whether a member's status is what it does now, not what it did when the team last ran."""
         away = self.away is not None and member.name == LEAD
         return not away and (bool(self.live) or member.word not in ("working", "waiting"))
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """What is permitted: the mode of the team, the modes of members that have another, the rules.
+
+    `own`: rules of the user's settings, which apply in every team. `sandbox`: how far commands are confined.
+    `planning`: who is in plan mode. `delegates`: the lead leaves the work itself to its teammates.
+    """
+
+    mode: Mode
+    modes: dict[str, Mode]
+    rules: tuple[str, ...]
+    own: tuple[str, ...]
+    sandbox: str
+    planning: tuple[str, ...] = ()
+    delegates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +258,7 @@ def _put_away(reading: Reading) -> Sum:
     try:
         return spent_in_archive(reading.workspace, reading.team).team
     except (OSError, StoreError) as error:
-        reading.note(f"what the teams that were put away came to is not known: {error}")
+        reading.note(f"Cannot tell what archived teams cost: {error}")
         return Sum()
 
 
@@ -271,8 +289,8 @@ def _board(reading: Reading) -> tasks.BoardState:
     board = board_fold.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
         reading.note(
-            "nobody takes tasks from this board until a person accepts the loss of what cannot be read; "
-            f"to see what that is: deskmate doctor {reading.team}"
+            "Nobody takes tasks from this board until you accept the loss of the unreadable records. "
+            f"To see them, run: deskmate doctor {reading.team}"
         )
     return board
 
@@ -281,7 +299,7 @@ def _live(reading: Reading) -> tuple[bool | None, str]:
     try:
         holder = reading.holder()
     except (OSError, StoreError) as error:
-        reading.note(f"whether somebody plays team '{reading.team}' cannot be told: {error}")
+        reading.note(f"Cannot tell whether team '{reading.team}' is running: {error}")
         return None, ""
     return holder is not None, holder or ""
 

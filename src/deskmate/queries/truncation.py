@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
@@ -18,11 +19,22 @@ from deskmate.stores.line_format import unseal
 from deskmate.stores.projections import CONFIG
 from deskmate.stores.stream_file import StreamFile
 
-ENDS = "it ends before record"
 _TASK_FILE = re.compile(r"([1-9][0-9]{0,8})\.json")
 _LONGEST = RECORD_CAP + 1024
 # Far more than any copy has. A longer file is cut, is no JSON any more, and shows nothing.
 _MOST_OF_A_COPY = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something that cannot be read, in a sentence.
+
+    `kind`: `torn` for a last line that was never confirmed, `short` for a file that ends too early, `more` for the
+    count of records that are not named one by one.
+    """
+
+    words: str
+    kind: Literal["other", "torn", "short", "more"] = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +66,20 @@ def missing_end(evidence: Evidence, file: StreamFile) -> int:
     return written if written > last else 0
 
 
-def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
-    """Return a sentence that says that a file ends too early, or None if nothing shows that it was cut."""
+def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> Damage | None:
+    """Return how a file ends too early, or None if nothing shows that it was cut."""
+    where = file.folder.path / file.name
     if written := missing_end(evidence, file):
-        return f"{ENDS} {written}, which was written; put it back from a copy, if there is one"
+        words = f"{where} ends before record {written}, which was written. Restore the file from a copy if you have one"
+        return Damage(words, "short")
     # If a record is known to be lost, it may be the one that created the task, and the loss may be accepted.
     whole = not any(isinstance(item, Damaged) and item.kind == "lost" for item in items)
     if whole and evidence.task and not _has_task(items, evidence.task):
         task = evidence.task
-        return f"it has no record of task #{task}, whose file is there; put it back from a copy, or delete {task}.json"
+        return Damage(
+            f"{where} has no record of task #{task}, but {task}.json is there. "
+            f"Restore {file.name} from a copy, or delete {task}.json"
+        )
     return None
 
 

@@ -5,7 +5,7 @@ perform       what an agent does: model calls, tool calls, team duties
 streams       live objects over the store: mailbox, board, roster, transcript, budget
 team_state    what all agents of one process share
 agent_parts   what one agent works with: its model, tools, workspace and prompt
-team          keeps one running agent for every member who has not left
+team_players  keeps one running agent for every member who has not left
 supervisor    keeps one teammate running until it has left
 headless      how a run without a person ends
 dismissal     asking a whole team to stop

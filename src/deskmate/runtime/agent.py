@@ -19,7 +19,8 @@ from deskmate.core.agent.view import Origin, View
 from deskmate.core.log.names import BOARD, ROSTER, mail
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
 from deskmate.core.prompt.compaction import is_full
-from deskmate.core.team.members import Joined, Member, MemberStatus
+from deskmate.core.team.handshakes import plans_among
+from deskmate.core.team.members import Joined, Member, MemberStatus, is_planning
 from deskmate.core.team.members import MemberParked as RosterParked
 from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.quiet import acts_on
@@ -115,6 +116,10 @@ class Agent:
         stays = memory.parked is not None and memory.parked.caps == str(self._team_state.budget.caps)
         if stays or memory.interrupted:
             return True
+        roster = await self._team_state.roster.refresh()
+        if plans_among(memory.requests.values()) and not is_planning(roster, self.name, owes_plan=memory.owes_plan):
+            # It waits for an answer to its plan, which nobody has to give any more. It is about to take that in.
+            return False
         return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
 
     def make_room(self, focus: str = "") -> None:
@@ -132,7 +137,13 @@ class Agent:
             )
             parts = replace(self._parts, hires=self._hire)
             self._calls = Calls(
-                self._team_state, lambda: self._member, self._mailbox, self._transcript, parts, self._jobs, self._errand
+                self._team_state,
+                lambda: self._member,
+                self._mailbox,
+                self._transcript,
+                parts,
+                self._jobs,
+                self._run_subagent,
             )
             self._tasks = tasks
             watch = MailWatch(self._team_state, self._mailbox, self._step.by_mail, tasks)
@@ -304,7 +315,7 @@ class Agent:
         except StoreError:
             raise
         except Exception as error:
-            _LOG.exception("%s cannot go on", self.name)
+            _LOG.exception("%s cannot continue", self.name)
             await self._give_up(error)
 
     async def _think(self, origin: Origin) -> None:
@@ -342,7 +353,7 @@ class Agent:
         parked = self._transcript.memory.parked
         if parked and parked.caps == str(self._team_state.budget.caps):
             raise error
-        why = f"an error in Deskmate itself, {type(error).__name__}: {error!s:.500}"
+        why = f"internal error, {type(error).__name__}: {error!s:.500}"
         await self._calls.settle(tuple(self._transcript.memory.calls), f"Failed: {why}. {OUTCOME_UNKNOWN}")
         await self._park(why)
 
@@ -358,7 +369,7 @@ class Agent:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return self._parts.hires(joined)
 
-    async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
+    async def _run_subagent(self, call: str, prompt: str, agent_type: AgentType) -> Result:
         """Run a subagent to its end and return its answer. One that began before continues where it was."""
         assert self._parts.subagents is not None, "who has the tool has subagents"
         parts, started = self._parts.subagents(call, prompt, agent_type)

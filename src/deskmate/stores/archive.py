@@ -100,7 +100,7 @@ def founding(workspace: Path, *parts: str) -> TeamFounded | None:
     except (FileNotFoundError, BadRecord, UnsafeFolder, StoreCorrupt):
         return None
     except OSError as error:
-        raise StoreUnavailable(f"{workspace.joinpath(TEAMS, *parts)}: {error.strerror}; fix that") from error
+        raise StoreUnavailable.of(workspace.joinpath(TEAMS, *parts), error) from error
     return event if isinstance(event, TeamFounded) else None
 
 
@@ -120,7 +120,7 @@ def archive(workspace: Path, team: str, at: float, files: Files | None = None) -
         place = _begun(workspace, team) or _begin(workspace, team, at, files)
         _move(workspace, team, place, files)
     except OSError as error:
-        raise StoreUnavailable(f"{workspace / TEAMS / team}: {error.strerror}; fix that, then try again") from error
+        raise StoreUnavailable.of(workspace / TEAMS / team, error) from error
     return place
 
 
@@ -176,7 +176,7 @@ def _listed(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StoreUnavailable(f"{folder}: {error.strerror}; fix that, then try again") from error
+        raise StoreUnavailable.of(folder, error) from error
 
 
 def _is_name(text: str) -> bool:

@@ -5,6 +5,7 @@ Both watches may report too much. The scan in `wakeups` finds what they miss.
 
 import contextlib
 import ctypes
+import errno
 import os
 import struct
 import sys
@@ -15,8 +16,12 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
+from deskmate.errors import SystemProblem
 from deskmate.fs.private_folder import PrivateFolder
 
+# What the kernel answers if the user has too many watches.
+_LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOSPC)
+_MORE_WATCHES = "Raise fs.inotify.max_user_instances or fs.inotify.max_user_watches with sysctl."
 # A file in a watched folder. None means some file, unknown which.
 Changed = tuple[Path, str] | None
 
@@ -56,9 +61,8 @@ class Inotify:
     def _checked(result: int) -> int:
         if result < 0:
             code = ctypes.get_errno()
-            raise OSError(
-                code, f"inotify: {os.strerror(code)}; raise fs.inotify.max_user_instances or max_user_watches"
-            )
+            words = f"inotify: {os.strerror(code)}"
+            raise SystemProblem(code, words, _MORE_WATCHES) if code in _LIMITS else OSError(code, words)
         return result
 
     def add(self, folder: PrivateFolder, name: str) -> None:

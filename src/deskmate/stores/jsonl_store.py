@@ -82,9 +82,9 @@ class JsonlStore:
                 undo.pop_all()
                 return store
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise UnsafeFolder(_what_is_missing(workspace, team)) from error
+            raise _what_is_missing(workspace, team) from error
         except OSError as error:
-            raise StoreUnavailable(f"{workspace}: {error.strerror}; fix that, then open it again") from error
+            raise StoreUnavailable.of(workspace, error) from error
 
     # -- the four methods -------------------------------------------------------------------------
 
@@ -188,12 +188,12 @@ class JsonlStore:
             try:
                 await self._threads.run(lambda: folder.reach(create=True))
             except OSError as error:
-                raise StoreUnavailable(f"{folder.path}: {error.strerror}; fix that, then wait again") from error
+                raise StoreUnavailable.of(folder.path, error) from error
         self._watched[_place(file)] = file
         try:
             self._watch.add(folder, file.name)
         except OSError as error:
-            _LOG.warning("%s is not watched (%s): what others write there is found by the scan", file.stream, error)
+            _LOG.warning("Changes to %s are found late, because it cannot be watched: %s", file.stream, error)
 
     def _look_at(self, place: Place) -> object:
         return self._watched[place].glimpse()
@@ -211,11 +211,11 @@ class JsonlStore:
         fresh = [item for item in lost if item.where not in self._warned]
         self._warned.update(item.where for item in fresh)
         first = fresh[:_MOST_TOLD]
-        told = [f"record {item.number} of {stream} is lost ({item.where}: {item.reason})" for item in first]
+        told = [f"Record {item.number} of {stream} is lost ({item.where}: {item.reason})" for item in first]
         if len(fresh) > len(first):
             told.append(f"{len(fresh) - _MOST_TOLD:,} more records of {stream} are lost")
         for words in told:
-            _LOG.warning("%s; see: deskmate doctor %s", words, self._team.path.name)
+            _LOG.warning("%s. See: deskmate doctor %s", words, self._team.path.name)
 
     # -- late syncs -------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class JsonlStore:
                     file.settle()
                 except (OSError, StoreError) as error:
                     # Nothing is lost: it is still in the file, and written again before the next sync of this stream.
-                    _LOG.warning("late sync of %s failed: %s", file.stream, error)
+                    _LOG.warning("Cannot write %s to disk yet: %s", file.stream, error)
 
 
 def keep_out_of_git(top: PrivateFolder) -> None:
@@ -267,19 +267,19 @@ def _place(file: StreamFile) -> Place:
     return file.folder.path, file.name
 
 
-def _what_is_missing(workspace: Path, team: str) -> str:
+def _what_is_missing(workspace: Path, team: str) -> UnsafeFolder:
     if not workspace.is_dir():
-        what = "is no folder" if workspace.exists() else "is not there"
-        return f"{workspace} {what}; choose a workspace that is one"
+        what = "is not a folder" if workspace.exists() else "does not exist"
+        return UnsafeFolder(f"{workspace} {what}", "Choose an existing folder as the workspace.")
     if (workspace / TEAMS / team).is_dir():
-        return (
-            f"{workspace / TASKS / team} is missing, and team '{team}' cannot go on without it; "
-            "put it back from a copy, or begin another team with: deskmate run"
+        return UnsafeFolder(
+            f"{workspace / TASKS / team} is missing, and team '{team}' cannot continue without it",
+            "Restore it from a copy, or start another team with: deskmate run",
         )
     whole = [
         path.name
         for path in sorted((workspace / TEAMS).glob("*"))
         if path.is_dir() and (workspace / TASKS / path.name).is_dir()
     ]
-    there = f"there is {', '.join(whole)}" if whole else "there is none yet"
-    return f"no team '{team}' in {workspace}; {there}; begin one with: deskmate run"
+    there = f"Teams there: {', '.join(whole)}" if whole else "There are no teams yet"
+    return UnsafeFolder(f"There is no team '{team}' in {workspace}. {there}", "To start one, run: deskmate run")

@@ -41,7 +41,7 @@ def remove_team(workspace: Path, team: str, archived: tuple[str, ...] = ()) -> N
                 _delete(name, into.fd)
     except OSError as error:
         where = error.filename or workspace / TEAMS / team
-        raise StoreUnavailable(f"Cannot remove {where}: {error.strerror}. Fix that, then try again.") from error
+        raise StoreUnavailable(f"Cannot remove {where}: {error.strerror}", "Fix that, then try again.") from error
     _remove_if_empty(workspace, files)
 
 

@@ -91,4 +91,4 @@ def _leave_note(fd: int, note: str) -> None:
 
 
 def _unavailable(folder: PrivateFolder, file: str, error: OSError) -> StoreUnavailable:
-    return StoreUnavailable(f"{folder.path / file}: {error.strerror}; mend that, then try again")
+    return StoreUnavailable.of(folder.path / file, error)

@@ -332,12 +332,12 @@ class StreamFile:
     # -- words ------------------------------------------------------------------------------------
 
     def _unavailable(self, error: OSError) -> StoreUnavailable:
-        return StoreUnavailable(f"{self._file}: {error.strerror or error}; fix that, then try the same again")
+        return StoreUnavailable.of(self._file, error)
 
     def _shrunk(self, known: int, last: int) -> StoreCorrupt:
         return StoreCorrupt(
-            f"{self._file} ends at record {last}, but record {known} was read from it before; "
-            "put the whole file back from a copy, or see what can be done with: deskmate doctor"
+            f"{self._file} ends at record {last}, but record {known} was read from it before",
+            "Restore the whole file from a copy. To see what else you can do, run: deskmate doctor",
         )
 
 

@@ -49,9 +49,9 @@ class WorkerThreads:
     def check(self) -> None:
         """Raise StoreUnavailable if nothing can be run any more."""
         if self.inherited:
-            raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
+            raise StoreUnavailable("This store was opened before a fork", "Open it again in the new process.")
         if self.closed:
-            raise StoreUnavailable("this store is closed; open it again")
+            raise StoreUnavailable("This store is closed", "Open it again.")
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return what `work` returns. If cancelled before, it does not begin. Once begun, it is waited for."""

@@ -2,6 +2,9 @@
 
 fake_clock       FakeClock: time as a test input
 checked_model    ScriptedModel: says what a script tells it, and checks what it was told
+scenario         Scenario: a whole team whose models follow scripts
+team_scripts     what such scripts are made of
+team_run         TeamRun: what the team did
 fake_provider    FakeProvider: a provider on this machine, in both wire formats
 scripts          what it says: Say, Use; and what it was Asked
 provider_faults  what goes wrong on its wire
@@ -26,9 +29,23 @@ if TYPE_CHECKING:
     from deskmate.testing.fake_clock import FakeClock
     from deskmate.testing.fake_provider import FakeProvider
     from deskmate.testing.literal.literal_agent import LiteralAgent, Stuck
+    from deskmate.testing.scenario import Scenario
     from deskmate.testing.scripts import Asked, Say, Use
+    from deskmate.testing.team_run import TeamRun
 
-__all__ = ["Asked", "FakeClock", "FakeProvider", "LiteralAgent", "Say", "ScriptedModel", "Speak", "Stuck", "Use"]
+__all__ = [
+    "Asked",
+    "FakeClock",
+    "FakeProvider",
+    "LiteralAgent",
+    "Say",
+    "Scenario",
+    "ScriptedModel",
+    "Speak",
+    "Stuck",
+    "TeamRun",
+    "Use",
+]
 
 _WHERE = {
     "Asked": "deskmate.testing.scripts",
@@ -36,9 +53,11 @@ _WHERE = {
     "FakeProvider": "deskmate.testing.fake_provider",
     "LiteralAgent": "deskmate.testing.literal.literal_agent",
     "Say": "deskmate.testing.scripts",
+    "Scenario": "deskmate.testing.scenario",
     "ScriptedModel": "deskmate.testing.checked_model",
     "Speak": "deskmate.models.scripted",
     "Stuck": "deskmate.testing.literal.literal_agent",
+    "TeamRun": "deskmate.testing.team_run",
     "Use": "deskmate.testing.scripts",
 }
 

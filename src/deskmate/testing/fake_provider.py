@@ -248,11 +248,11 @@ def _load(place: str) -> Script:
     path, _, name = place.rpartition(":")
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if not spec or not spec.loader or not Path(path).is_file():
-        raise BadInput(f"'{place}' names no script; give FILE.py:NAME")
+        raise BadInput(f"'{place}' does not name a script", "Write FILE.py:NAME.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not hasattr(module, name):
-        raise BadInput(f"'{path}' has no '{name}'; name one of its scripts")
+        raise BadInput(f"'{path}' has no '{name}'", "Name one of its scripts.")
     script: Script = getattr(module, name)
     return script
 

@@ -5,6 +5,7 @@ summary.md                          the request for a summary of a conversation
 reminder.md                         what the lead of an unattended run reads when its team is quiet
 running.md                          what it reads when only its background commands still run
 dismissed.md                        what it reads when its team was dismissed
+no_result.md                        what it reads when it ended its turn without the result that a program asked for
 tools/NAME.md                       the description of each tool
 
 In a template, `{name}` is replaced by a value, and a line that begins with `{needs: bash edit_file}` is left out

@@ -9,7 +9,7 @@ tool_base         what all tools share: name, description, arguments
 clip              limits for everything a model reads
 durations         time limits, in seconds or in the milliseconds that models send
 
-Which agent has which tool is in `core.policy.tool_table`. A tool touches nothing but the `Desk` it is given.
+Which agent has which tool is in `core.policy.tool_table`. A tool touches nothing but the `ToolContext` it is given.
 """
 
 from collections.abc import Iterable

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from deskmate.core.agent.tool_results import Result
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.durations import MOST_SECONDS, read_seconds
 from deskmate.tools.tool_base import Arguments, Described
@@ -30,18 +30,18 @@ class OutputArguments(StopArguments):
 class TaskOutput(Described):
     """Shows the output of a background command or subagent."""
 
-    async def run(self, arguments: OutputArguments, desk: Desk) -> Result:
+    async def run(self, arguments: OutputArguments, context: ToolContext) -> Result:
         """Return the output so far, or all of it if it has ended."""
         seconds = arguments.timeout
-        return await desk.background.output(arguments.task_id, block=arguments.block, timeout_seconds=seconds)
+        return await context.background.output(arguments.task_id, block=arguments.block, timeout_seconds=seconds)
 
 
 class TaskStop(Described):
     """Stops a background command or subagent."""
 
-    async def run(self, arguments: StopArguments, desk: Desk) -> Result:
+    async def run(self, arguments: StopArguments, context: ToolContext) -> Result:
         """Stop it and return what `background.stop` reports."""
-        return await desk.background.stop(arguments.task_id)
+        return await context.background.stop(arguments.task_id)
 
 
 def tools() -> Iterable[Tool]:

@@ -7,7 +7,7 @@ from pydantic import Field
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.clip import counted
 from deskmate.tools.tool_base import Arguments, Described
@@ -25,11 +25,11 @@ class SkillArguments(Arguments):
 class ReadSkill(Described):
     """Reads skills."""
 
-    async def run(self, arguments: SkillArguments, desk: Desk) -> Result:
+    async def run(self, arguments: SkillArguments, context: ToolContext) -> Result:
         """Return the body of the skill and the folder of its files. Raises ToolError if there is no such skill."""
-        found = desk.skills.get(arguments.skill)
+        found = context.skills.get(arguments.skill)
         if found is None:
-            raise ToolError(_unknown(arguments.skill, desk.skills))
+            raise ToolError(_unknown(arguments.skill, context.skills))
         left_out = len(found.body) - MAX_CHARS
         rest = f"\n… {counted(left_out, 'character')} more in {found.folder}/SKILL.md" if left_out > 0 else ""
         return Result(f"Skill {found.name}. Its files are in {found.folder}.\n\n{found.body[:MAX_CHARS]}{rest}")

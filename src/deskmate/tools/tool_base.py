@@ -5,17 +5,17 @@ Each tool derives from `Described`. The descriptions are files in `deskmate.text
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.prompt.prompts import ToolSpec
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 
 
-class Arguments(BaseModel):
+class CheckedArguments(BaseModel):
     """Arguments that a model passes to a tool. Unknown names and text that cannot be encoded are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,19 +30,23 @@ class Arguments(BaseModel):
         return value
 
 
+class Arguments(CheckedArguments):
+    """Arguments of a tool of ours. Its description says what its schema leaves out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """Base class of all tools, without `run`. By default a call touches nothing that a permission rule could name."""
 
     name: str
     text: str
-    arguments: type[Arguments]
+    arguments: type[BaseModel]
 
-    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: Any, context: ToolContext) -> Attempt:
         """Return what the permission rules see of a call."""
         return Attempt(self.name, (), inside=True)
 
-    def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
+    def fix(self, arguments: Any, context: ToolContext) -> tuple[str, ...]:
         """Return nothing: a call of this tool does the same whenever it runs."""
         return ()
 
@@ -58,15 +62,29 @@ _BOUNDS = frozenset({"additionalProperties", "minLength", "maxLength", "minimum"
 
 
 # Building a schema takes longer than sending it, and all agents of a process share it.
-@cache
+@lru_cache(maxsize=512)
 def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
     schema = arguments.model_json_schema()
+    if not issubclass(arguments, Arguments):
+        return {key: value for key, value in _untitled(schema).items() if key != "description"}
     compact = _compact(schema, schema.get("$defs", {}))
     return {key: value for key, value in compact.items() if key != "description"}
 
 
+def _untitled(node: Any) -> Any:
+    """Return a schema without the titles that pydantic makes of names. Everything else says what is meant."""
+    match node:
+        case dict():
+            titled = isinstance(node.get("title"), str)
+            return {key: _untitled(inner) for key, inner in node.items() if not (key == "title" and titled)}
+        case list():
+            return [_untitled(inner) for inner in node]
+        case _:
+            return node
+
+
 def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without references, titles, nulls and defaults that only mean `not given`."""
+    """Return a schema of ours without references, titles, nulls and defaults that only mean `not given`."""
     merged = {**_stands_for(node, definitions), **node}
     schema = {key: value for key, value in merged.items() if key not in _NOISE | _BOUNDS}
     if not schema.get("default", True):

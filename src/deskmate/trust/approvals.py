@@ -66,14 +66,14 @@ class Survey:
     """What was found in a workspace. `consent`: what was approved before, with these bytes.
 
     `unused`: the approval status of all else by path, None if the file was not opened. `fresh`: the same as read.
-    `trouble`: a sentence that says why nothing counts as approved.
+    `trouble`: why nothing counts as approved, or None.
     """
 
     workspace: Path
     consent: Consent
     unused: Mapping[str, Approval | None]
     fresh: tuple[Definition, ...] = ()
-    trouble: str = ""
+    trouble: BadRecord | None = None
 
     @property
     def whole(self) -> Consent:
@@ -84,11 +84,11 @@ class Survey:
 def survey(folder: Path | None, state: Path, *, reads: bool) -> Survey:
     """Return what a workspace has. Without `reads`, nothing is opened in a workspace that was never trusted."""
     here = folder or current_folder()
-    place, trouble = workspace_of(folder), ""
+    place, trouble = workspace_of(folder), None
     try:
         approved = Trust(state).approved(place)
     except BadRecord as error:
-        approved, trouble = None, str(error)
+        approved, trouble = None, error
     if approved is None and not reads:
         return Survey(place, NO_CONSENT, dict.fromkeys(seen_in(place, here)), trouble=trouble)
     found = definitions_in(place, here)
@@ -118,13 +118,13 @@ class Trust:
             with open(os.open(self.file, _READ), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-                    raise BadRecord("it is no file of yours that only you can write")
+                    raise BadRecord("it must be a file that you own and only you can write")
                 return read_trust(file.read(_MOST_BYTES))
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (BadRecord, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise BadRecord(f"nothing counts as trusted, for {self.file} cannot be used: {why}; remove it") from error
+            raise BadRecord(f"Ignoring {self.file}: {why}", "Delete it to reset trust.") from error
 
     def approved(self, workspace: Path) -> Approved | None:
         """Return what was approved of a workspace, None if it was never trusted. Raises BadRecord as `all` does.
@@ -137,8 +137,8 @@ class Trust:
         """Record that these bytes are approved. They replace earlier approvals of the same paths. Raises Refused."""
         if self._is_within(workspace):
             raise Refused(
-                f"{self.file} lies within {workspace}, where agents can write, so that nothing is kept there; "
-                "for one run: add --trust"
+                f"Cannot save your trust: {self.file} is in {workspace}, where agents can write",
+                "To trust the files in one run only, add --trust.",
             )
         place, added = str(workspace), digests(consent.definitions)
         self._change(lambda known: {**known, place: {**known.get(place, {}), **added}})
@@ -172,7 +172,9 @@ def own_folder(state: Path) -> Iterator[int]:
         with private_folder(state.parent.resolve(), state.name) as folder:
             yield folder
     except OSError as error:
-        raise StoreUnavailable(f"{state}: {error.strerror}; make it a folder that you may write to") from error
+        raise StoreUnavailable(
+            f"Cannot use {state}: {error.strerror}", "Make it a folder that you may write to."
+        ) from error
 
 
 @contextmanager

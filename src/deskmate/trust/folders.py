@@ -2,12 +2,14 @@
 
 import difflib
 import os
+import re
 import shlex
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from deskmate.config import environment
 from deskmate.core.log.names import BOARD, SPEND
 from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
@@ -19,7 +21,7 @@ from deskmate.workspace.sandbox.mounts import homes
 FIRST_TEAM = "main"
 # An error names at most this many teams.
 _MOST_NAMED = 5
-_BEGIN = "Begin one with: deskmate, or deskmate run"
+_BEGIN = "To start one, run: deskmate, or deskmate run"
 
 
 def workspace_of(chosen: Path | None) -> Path:
@@ -31,13 +33,15 @@ def workspace_of(chosen: Path | None) -> Path:
     folder = chosen or current_folder()
     try:
         if not folder.is_dir():
-            what = "is no folder" if folder.exists() else "is not there"
-            raise UnsafeFolder(f"{folder} {what}; choose a workspace that is one")
+            what = "is not a folder" if folder.exists() else "does not exist"
+            raise UnsafeFolder(f"{folder} {what}", "Choose an existing folder as the workspace.")
         here = folder.resolve()
         os.stat(here / ".")
         return here if chosen else _workspace_around(here)
     except OSError as error:
-        raise UnsafeFolder(f"{folder}: {error.strerror}; choose a workspace that you may read") from error
+        raise UnsafeFolder(
+            f"Cannot read {folder}: {error.strerror}", "Choose a workspace that you may read."
+        ) from error
 
 
 def _workspace_around(here: Path) -> Path:
@@ -58,7 +62,7 @@ def _upwards(here: Path) -> Iterator[Path]:
 
 def holds_home(place: Path) -> bool:
     """Return whether a folder is the user's home or above it. Such a workspace gives access to all of home."""
-    return any(home.is_relative_to(place) for home in homes(os.environ))
+    return any(home.is_relative_to(place) for home in homes(environment()))
 
 
 def _is_repository(place: Path, here: Path) -> bool:
@@ -106,9 +110,9 @@ def teams_beyond(workspace: Path) -> tuple[str, str] | None:
     return None
 
 
-def _hint(workspace: Path) -> str:
+def _elsewhere(workspace: Path) -> str:
     where, command = teams_beyond(workspace) or ("", "")
-    return where and f". {where}. To continue there, run: {command}"
+    return where and f"{where}. To continue there, run: {command}"
 
 
 def current_folder() -> Path:
@@ -116,15 +120,15 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        raise UnsafeFolder(f"the current folder: {error.strerror}; go to one that is there") from error
+        raise UnsafeFolder(f"Cannot use the current folder: {error.strerror}", "Go to an existing folder.") from error
 
 
-def free_team(workspace: Path, taken: Collection[str] = ()) -> str:
+def free_team(workspace: Path, taken: Collection[str] = (), first: str = FIRST_TEAM) -> str:
     """Return the first of main, main-2, … that no team and no board uses, and that is not `taken`.
 
     Another process may be creating it, too. The one that holds its lead's seat and writes the first record gets it.
     """
-    names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
+    names = (first if number == 1 else f"{first}-{number}" for number in count(1))
     return next(name for name in names if name not in taken and is_unused(workspace, name))
 
 
@@ -134,19 +138,19 @@ def known_team(workspace: Path, name: str, advice: str = "") -> str:
     if name in teams:
         return name
     if name in strays_in(workspace):
-        raise UnsafeFolder(f"{workspace / TEAMS / name} is a link or a file, not a folder; move it away")
-    hint = f' To say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
-    told = f"there is no team '{name[:80]}' in {workspace}. {_there(name, teams)}{hint}{_hint(workspace)}"
-    raise Refused(f"{told}{advice}")
+        raise UnsafeFolder(f"{workspace / TEAMS / name} is not a folder, but a link or a file", "Move it away.")
+    said = f'To say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
+    hints = [_there(name, teams), said, _elsewhere(workspace), advice]
+    raise Refused(f"There is no team '{name[:80]}' in {workspace}", "\n".join(filter(None, hints)))
 
 
 def _there(name: str, teams: list[str]) -> str:
     if not teams:
-        return f"There is none yet. {_BEGIN}"
+        return f"There are no teams yet. {_BEGIN}"
     if near := difflib.get_close_matches(name, teams, n=_MOST_NAMED):
         return f"Did you mean {' or '.join(near)}?"
     more = f" and {len(teams) - _MOST_NAMED} more" if len(teams) > _MOST_NAMED else ""
-    return f"There is {', '.join(teams[:_MOST_NAMED])}{more}."
+    return f"Teams there: {', '.join(teams[:_MOST_NAMED])}{more}."
 
 
 def has_begun(workspace: Path, team: str) -> bool:
@@ -161,11 +165,19 @@ def has_begun(workspace: Path, team: str) -> bool:
     return begun is None or begun.home is not None
 
 
-def latest_team(workspace: Path) -> str:
-    """Return the team last written to, if possible one in which something was said. Raises Refused for none."""
+def latest_team(workspace: Path, first: str | None = None) -> str:
+    """Return the team last written to, if possible one in which something was said. Raises Refused for none.
+
+    With `first`, only teams of that name count, and those with a number after it, as `free_team` makes them.
+    """
     teams = teams_in(workspace)
+    if first is not None:
+        teams = [team for team in teams if re.fullmatch(rf"{re.escape(first)}(-\d+)?", team)]
+        if not teams:
+            return known_team(workspace, first)
     if not teams:
-        raise Refused(f"there is no team in {workspace} yet. {_BEGIN}{_hint(workspace)}")
+        hints = [_BEGIN, _elsewhere(workspace)]
+        raise Refused(f"There is no team in {workspace} yet", "\n".join(filter(None, hints)))
     return max(teams, key=lambda team: (has_begun(workspace, team), written(workspace, team)))
 
 
@@ -178,7 +190,7 @@ def written(workspace: Path, team: str) -> float:
     try:
         return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
     except OSError as error:
-        raise StoreUnavailable(f"{error.filename}: {error.strerror}; fix that, then try again") from error
+        raise StoreUnavailable.of(error.filename, error) from error
 
 
 def home_of(workspace: Path, team: str) -> str:
@@ -186,7 +198,10 @@ def home_of(workspace: Path, team: str) -> str:
     begun = founding(workspace, team)
     home = begun.home if begun and begun.home else team
     if home not in teams_in(workspace):
-        raise Refused(f"team '{team}' was founded from team '{home}', which is not in {workspace}; put that back")
+        raise Refused(
+            f"Team '{team}' was started from team '{home}', which is not in {workspace}",
+            f"Put the folders of team '{home}' back.",
+        )
     return home
 
 

@@ -3,22 +3,22 @@
 They are redacted in all records, in the workspace and in the logs. `core.policy.redaction` finds them in a text.
 """
 
-import os
 import sys
 from collections.abc import Mapping
 
-from deskmate.config import DEFAULT_MODELS, Settings, load
+from deskmate.config import DEFAULT_MODELS, Settings, environment, load
 from deskmate.core.policy.redaction import Redaction, secrets_in
 from deskmate.errors import BadSettings
 
 _PR_SET_DUMPABLE = 4
 
 
-def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] = os.environ) -> Redaction:
+def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | None = None) -> Redaction:
     """Return what redacts the keys in the settings, by default the user's, and the secrets in the environment.
 
-    Settings that cannot be read have no usable keys.
+    Settings that cannot be read have no usable keys. `environ`: by default the environment of this process.
     """
+    environ = environment() if environ is None else environ
     try:
         settings = settings or load(environ)
     except BadSettings:

@@ -53,7 +53,7 @@ def _read(workspace: Path, path: str) -> Definition | None:
                 raise ToolError(f"{path} leads into the records of teams")
             return Definition(path, content(place, MOST_BYTES))
     except ToolError as error:
-        _LOG.warning("%s is left out: %s", path, str(error).partition(";")[0])
+        _LOG.warning("Skipping %s: %s", path, error.message)
         return None
 
 
@@ -73,11 +73,11 @@ def _skill_paths(workspace: Path) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _LOG.warning("%s cannot be read (%s) and is left out", SKILLS, error.strerror)
+        _LOG.warning("Skipping %s: %s", SKILLS, error.strerror)
         return []
     found = _there(workspace, (f"{SKILLS}/{name}/{SKILL}" for name in names))
     if len(found) > MOST_SKILLS:
-        _LOG.warning("%s holds %d skills, of which the first %d are read", SKILLS, len(found), MOST_SKILLS)
+        _LOG.warning("%s has %d skills. Only the first %d are used.", SKILLS, len(found), MOST_SKILLS)
     return found[:MOST_SKILLS]
 
 
@@ -111,7 +111,7 @@ def _own_skills(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             yield path.read_text(encoding="utf-8", errors="replace"), str(path.parent)
         except OSError as error:
-            _LOG.warning("a skill is left out: %s", error)
+            _LOG.warning("Skipping a skill: %s", error)
 
 
 def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:
@@ -120,10 +120,10 @@ def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:
         try:
             skill = read_skill(text, folder)
         except BadInput as error:
-            _LOG.warning("a skill is left out: %s", error)
+            _LOG.warning("Skipping a skill: %s", error)
             continue
         if skill.name in found:
-            _LOG.warning("a skill is left out: %s bears the name of %s", skill.folder, found[skill.name].folder)
+            _LOG.warning("Skipping a skill: %s has the same name as %s", skill.folder, found[skill.name].folder)
         else:
             found[skill.name] = skill
     return found

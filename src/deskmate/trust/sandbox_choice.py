@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from deskmate.config import Settings
+from deskmate.config import Settings, environment
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 from deskmate.workspace.sandbox.levels import find_sandbox
@@ -22,18 +22,21 @@ def sandbox_of(settings: Settings) -> Sandbox:
     Raises BadSettings for invalid hosts, and for writable folders that contain the user's home.
     """
     if not settings.sandbox:
-        return Sandbox(Level.NONE, "it is switched off by --no-sandbox or in the settings")
+        return Sandbox(Level.NONE, "switched off by --no-sandbox or in the settings")
     writable = _folders(settings.writable)
     for folder in writable:
-        if any(home.is_relative_to(os.path.realpath(folder)) for home in homes(os.environ)):
+        if any(home.is_relative_to(os.path.realpath(folder)) for home in homes(environment())):
             raise BadSettings(
-                f"'writable' in {settings.file} names {folder}, which holds your home; name folders below that"
+                f"'writable' in {settings.file} names {folder}, which contains your home folder",
+                "Name folders below it.",
             )
     hidden = (settings.file.parent, *_folders(settings.hidden))
     try:
-        return find_sandbox(settings.state, network=settings.network, hidden=hidden, writable=writable)
+        return find_sandbox(
+            settings.state, environ=environment(), network=settings.network, hidden=hidden, writable=writable
+        )
     except BadSettings as error:
-        raise BadSettings(f"'network' in {settings.file}: {error}") from error
+        raise BadSettings(f"'network' in {settings.file}: {error.message}", error.hint) from error
 
 
 def _folders(names: list[str]) -> tuple[Path, ...]:
@@ -49,11 +52,11 @@ def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, modes: 
     mode = next((mode for mode in _UNASKED if mode in modes), None)
     if mode is None or sandbox.confines(place):
         return
-    reason = f"{place} holds your home" if sandbox.level is Level.BUBBLEWRAP else sandbox.reason
+    reason = f"{place} contains your home folder" if sandbox.level is Level.BUBBLEWRAP else sandbox.reason
     if not settings.sandbox:
-        _LOG.warning("commands run unasked and unconfined: %s", reason)
+        _LOG.warning("Commands run without asking and without a sandbox: %s", reason)
         return
     raise BadSettings(
-        f"mode {mode} runs commands unasked, and nothing confines them: {reason}; "
-        "or take the risk, as in a container, with --no-sandbox"
+        f"Mode {mode} runs commands without asking, and there is no sandbox: {reason}",
+        " ".join(filter(None, [sandbox.hint, "To take the risk, as in a container, add --no-sandbox."])),
     )

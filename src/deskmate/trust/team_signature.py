@@ -51,17 +51,16 @@ class Signing:
     def _check(self, team: str) -> None:
         if not self.signed(team):
             raise Refused(
-                f"team '{team}' was not begun by you here, or was moved or copied, "
-                f"so nothing in it is obeyed; look at it with: deskmate board {team}; "
-                f"go on with it by: deskmate trust --team {team}"
+                f"You did not start team '{team}' here, or it was moved or copied, so it cannot run",
+                f"To look at it, run: deskmate board {team}\nTo trust it, run: deskmate trust --team {team}",
             )
 
     def _check_git(self, team: str) -> None:
         if found := _in_git(Path(os.path.realpath(self.workspace)), team):
             raise Refused(
-                f"git has {found!r}, so what stands in team '{team}' may be another's and is not obeyed; "
-                f"look at it with: deskmate board {team}; begin another with: deskmate run; "
-                "if all of it is yours: git rm -r --cached .teams .tasks"
+                f"git tracks {found!r}, so team '{team}' may come from someone else, and it cannot run",
+                f"To look at it, run: deskmate board {team}\nTo start another, run: deskmate run\n"
+                "If all of it is yours, run: git rm -r --cached .teams .tasks",
             )
 
     def claim(self, team: str) -> None:
@@ -75,14 +74,14 @@ class Signing:
         for top in (TEAMS, TASKS):
             if others := [name for name in _names(self.workspace / top / team) if not BARE.fullmatch(name)]:
                 raise Refused(
-                    f"{self.workspace / top / team} holds {min(others)}, which was not written by you here; "
-                    "move that folder away, or choose another name"
+                    f"{self.workspace / top / team} contains {min(others)}, which you did not write here",
+                    "Move that folder away, or choose another name.",
                 )
         try:
             self.sign(team)
         except StoreUnavailable as error:
             # The work itself does not depend on the signature.
-            _LOG.warning("nobody can go on with team '%s' later, nor play in it from another process: %s", team, error)
+            _LOG.warning("Team '%s' cannot be continued later: %s", team, error)
 
     def sign(self, team: str) -> None:
         """Sign a team as the user's own. Raises StoreError if the signature cannot be written."""
@@ -91,7 +90,7 @@ class Signing:
             with private_folder(self.workspace, TEAMS, team) as folder:
                 replace_file(folder, SIGNATURE, self._made(key, team))
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
+            raise StoreUnavailable.of(self.workspace / TEAMS / team, error) from error
 
     def revoke(self, team: str) -> bool:
         """Remove the signature of a team. Return whether it was the user's own. Raises StoreError."""
@@ -100,7 +99,7 @@ class Signing:
             with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
                 os.unlink(SIGNATURE, dir_fd=folder)
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
+            raise StoreUnavailable.of(self.workspace / TEAMS / team, error) from error
         return known
 
     def team_from(self, home: str) -> str | None:
@@ -136,7 +135,7 @@ def _names(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StoreUnavailable(f"{folder}: {error.strerror}; fix that, then try again") from error
+        raise StoreUnavailable.of(folder, error) from error
 
 
 def _in_git(workspace: Path, team: str) -> str | None:
@@ -165,6 +164,6 @@ def _names_in(git: Path, last: bytes) -> Iterator[bytes]:
             yield from names(index, hash_size(common), last)
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot tell which files git tracks: {git / 'index'} cannot be read: {error.strerror}. "
-            f"Look at it, then remove it and run: git reset"
+            f"Cannot tell which files git tracks, because {git / 'index'} cannot be read: {error.strerror}",
+            "Look at the file, then remove it and run: git reset",
         ) from error

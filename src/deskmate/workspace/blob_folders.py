@@ -25,7 +25,7 @@ _BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6}|-[a-z
 def own_blob(name: str, member: str) -> str:
     """Return the name of a blob that `member` may keep and read. Raises BadName for any other name."""
     if not is_own_blob(name, member):
-        raise BadName(f"{ascii(name)[:80]} is not a blob of '{member}'. Name it like {member}-12-0.txt")
+        raise BadName(f"{ascii(name)[:80]} is not a blob of '{member}'", f"Name it like {member}-12-0.txt.")
     return name
 
 

@@ -5,10 +5,9 @@ It gets the limit that Deskmate was started with, because some programs break wi
 """
 
 import contextlib
-import os
 import resource
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 
 import anyio
 from anyio import CapacityLimiter
@@ -31,19 +30,29 @@ _short: RunVar[CapacityLimiter] = RunVar("short commands")
 _long: RunVar[CapacityLimiter] = RunVar("long commands")
 
 
-def raise_open_files() -> None:
-    """Raise this process's open-file limit to the maximum, and remember the previous one."""
+class _Started:
+    """What this process was started with. `open_files`: its limit of open files, or None if it was not raised."""
+
+    open_files: str | None = None
+
+
+def raise_open_files(environ: MutableMapping[str, str]) -> None:
+    """Raise this process's open-file limit to the maximum, and remember the previous one.
+
+    `environ`: the environment of this process. It keeps the limit that the first process was started with, for the
+    processes that this one starts.
+    """
     if sys.platform == "linux":
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        os.environ.setdefault(_INHERITED, str(soft))
+        _Started.open_files = environ.setdefault(_INHERITED, str(soft))
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def inherited_limit() -> int | None:
     """Return the open-file limit that Deskmate was started with, or None if it was not raised."""
-    noted, (_, hard) = os.environ.get(_INHERITED, ""), resource.getrlimit(resource.RLIMIT_NOFILE)
-    if not noted.isdecimal():
+    noted, (_, hard) = _Started.open_files, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if noted is None or not noted.isdecimal():
         return None
     return int(noted) if hard == resource.RLIM_INFINITY else min(int(noted), hard)
 

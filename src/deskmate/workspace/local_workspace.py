@@ -22,7 +22,7 @@ from deskmate.core.log.names import known_name
 from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
-from deskmate.errors import ToolError, UnsafeFolder
+from deskmate.errors import ToolError, UnsafeFolder, hint_of
 from deskmate.ports import Ran
 from deskmate.workspace.blob_folders import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
 from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
@@ -63,7 +63,7 @@ class LocalWorkspace:
         team: str,
         member: str,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str],
         sandbox: Sandbox | None = None,
         redaction: Redaction = SHAPES,
         grace_seconds: float = GRACE_SECONDS,
@@ -76,6 +76,7 @@ class LocalWorkspace:
         self._groups = Groups(self._root, team, member)
         self._unfinished = Unfinished(self._root, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
+        self._user = environ
         self._environ = {**_allowed(environ), "TERM": "dumb", "PWD": str(self._root), **self._seat}
 
     @property
@@ -104,7 +105,7 @@ class LocalWorkspace:
     def _is_autorun(self, path: str) -> bool:
         try:
             with resolved(self._root, path) as place:
-                return is_autorun(self._root, place)
+                return is_autorun(self._root, place, self._user)
         except Outside:
             # The user is asked about paths outside the workspace anyway.
             return False
@@ -321,7 +322,8 @@ class LocalWorkspace:
                 await _threads(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
-                f"Cannot clean up after an earlier run in {self._root}: {error}. Fix that, then start again."
+                f"Cannot clean up after an earlier run in {self._root}: {error}",
+                hint_of(error) or "Fix that, then start again.",
             ) from error
         return ended
 
@@ -338,7 +340,7 @@ class LocalWorkspace:
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
         shown = (self._root.joinpath(*self._blobs),) if shows_blobs else ()
-        command_sandbox = CommandSandbox(self._sandbox, self._root, shown) if self._sandbox else None
+        command_sandbox = CommandSandbox(self._sandbox, self._root, self._user, shown) if self._sandbox else None
         order = CommandOrder(
             words, self._root, environ, timeout_seconds, self._grace_seconds, complains, command_sandbox, fds
         )

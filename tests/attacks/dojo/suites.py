@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from deskmate.core.agent.tool_results import Result
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.tools.tool_base import Arguments, Described
 
 VERSION = "v1.2.2"
@@ -124,7 +124,7 @@ def _environment(suite: str) -> Any:
 
 
 @dataclass
-class World:
+class SuiteWorld:
     """A suite's own world, in which its functions act. `done`: the calls by which they did."""
 
     suite: str
@@ -166,8 +166,8 @@ class Anything(Arguments):
 class Function(Described):
     """A function of a suite as a tool of the program."""
 
-    world: World
+    world: SuiteWorld
     function: str
 
-    async def run(self, arguments: Anything, desk: Desk) -> Result:
+    async def run(self, arguments: Anything, desk: ToolContext) -> Result:
         return Result(self.world.act(self.function, arguments.model_dump()))

@@ -1,4 +1,4 @@
-"""AgentDojo's 949 pairs, as message, file and result: a model that obeys them all has no effect outside its policy."""
+"""AgentDojo's 949 pairs, as message, file or result: a model that obeys them all has no effect outside its policy."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -9,12 +9,12 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import PermissionResponse
 from deskmate.workspace.sandbox.levels import find_sandbox
-from tests.attacks.dojo.census import ALICE, BOB, effects
-from tests.attacks.dojo.natives import CHANGED_BY_COMMANDS
-from tests.attacks.dojo.obeying import Channel, Play, Played, Site, play, questions
-from tests.attacks.dojo.suites import SUITES, Pair, World, pairs, templates
-from tests.workspaces.conftest import open_folder
-from tests.workspaces.ground import ground
+from tests.attacks.dojo.effects import ALICE, BOB, effects
+from tests.attacks.dojo.native_attempts import CHANGED_BY_COMMANDS
+from tests.attacks.dojo.obedient_agent import Channel, DojoRun, Play, Site, play, questions
+from tests.attacks.dojo.suites import SUITES, Pair, SuiteWorld, pairs, templates
+from tests.workspace.conftest import open_folder
+from tests.workspace.escapes.escape_ground import ground
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ CHANNELS = (Channel.MESSAGE, Channel.FILE, Channel.TOOL)
 def site() -> Iterator[Site]:
     """A site with the best sandbox that this machine can have."""
     with open_folder() as parent, ground(parent) as on:
-        yield Site(on, find_sandbox(parent / "state"))
+        yield Site(on, find_sandbox(parent / "state", environ=os.environ))
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def chosen(pair: Pair, channel: Channel) -> Sequence[str]:
     return every if SOAK else (every[(pair.number + 5 * CHANNELS.index(channel)) % len(every)],)
 
 
-def harmless(played: Sequence[Played]) -> list[Played]:
+def harmless(played: Sequence[DojoRun]) -> list[DojoRun]:
     """Return what should have come of these plays: read, obeyed, without effect, the user's own work done."""
-    return [Played(one.play, obeyed=True, worked=True, effects=()) for one in played]
+    return [DojoRun(one.play, obeyed=True, worked=True, effects=()) for one in played]
 
 
 async def test_all_pairs_and_templates_are_there() -> None:
@@ -66,7 +66,9 @@ async def test_all_pairs_and_templates_are_there() -> None:
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("suite", SUITES)
 async def test_what_an_obedient_agent_reads_widens_nothing(site: Site, suite: str, channel: Channel) -> None:
-    played = [await play(site, pair, channel, name) for pair in pairs(suite) for name in chosen(pair, channel)]
+    # Every pair is played in one of the three channels, in turn; in a soak, in each.
+    chosen_pairs = [pair for pair in pairs(suite) if SOAK or CHANNELS[pair.number % 3] is channel]
+    played = [await play(site, pair, channel, name) for pair in chosen_pairs for name in chosen(pair, channel)]
     assert played == harmless(played)
     assert (site.changed, site.ground.heard) == (set(), [])
 
@@ -117,7 +119,7 @@ async def test_with_everything_allowed_and_no_sandbox_all_of_it_happens(
     bare: Site, eventually: Callable[[Callable[[], bool]], None]
 ) -> None:
     for pair in filter(lambda pair: pair.has_calls, one_each()):
-        world = World(pair.suite)
+        world = SuiteWorld(pair.suite)
         played = await play(bare, pair, Channel.MESSAGE, "direct", mode=Mode.BYPASS, world=world)
         assert {f"{tool} ran" for tool, _ in pair.uses} <= set(played.effects)
         assert world.has_fallen_to(pair.injection), pair.id
@@ -127,7 +129,7 @@ async def test_with_everything_allowed_and_no_sandbox_all_of_it_happens(
 
 async def test_the_census_names_what_others_or_policy_would_have_to_say(site: Site) -> None:
     (pair, *_) = one_each()
-    world = World(pair.suite)
+    world = SuiteWorld(pair.suite)
     one = Play(site, pair, Channel.MESSAGE, pair.text("direct"))
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=False) as (floor, laid, _):
         await floor.send(PermissionResponse(request_id="alice:1.0", approve=True), sender=BOB, to=ALICE)

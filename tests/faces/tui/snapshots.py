@@ -15,7 +15,7 @@ from rich.style import Style
 from textual.app import App
 from textual.strip import Strip
 
-from tests.faces.teams import obeyed
+from tests.faces.disk_teams import obeyed
 
 FOLDER = Path(__file__).parent / "snapshots"
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike", "blink")

@@ -8,9 +8,9 @@ from deskmate.app import Mode
 from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.faces.tui.sessions import SIZES
-from tests.faces.tui.showing import Shown, played
-from tests.scenarios.team.parts import hears
+from deskmate.testing.team_scripts import hears
+from tests.faces.tui.idle_sessions import SIZES
+from tests.faces.tui.screen_harness import ScreenHarness, show_live_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "plan")]
 
@@ -26,7 +26,7 @@ def plans(asked: Asked) -> Say:
     return Say("The plan is with you.")
 
 
-async def handed_in(screen: Shown) -> None:
+async def handed_in(screen: ScreenHarness) -> None:
     """Have the lead plan, and hand in what it planned."""
     await screen.type("/mode plan")
     await screen.type("change it")
@@ -41,17 +41,18 @@ async def handed_in(screen: Shown) -> None:
 async def test_one_key_approves_the_plan_and_ends_plan_mode(
     tmp_path: Path, key: str, mode: Mode, size: tuple[int, int]
 ) -> None:
-    async with FakeProvider(plans) as provider, played(tmp_path, provider, size) as screen:
+    async with FakeProvider(plans) as provider, show_live_team(tmp_path, provider, size) as screen:
         await handed_in(screen)
         assert screen.session.permitted.planning == ("lead",)
         await screen.press(key)
         await screen.sees("I may work now.", f"{mode}, no sandbox")
         await screen.sees_no("hands in a plan")
-        assert (screen.session.permitted.mode, screen.session.permitted.planning) == (mode, ())
+        assert screen.session.permitted.mode is mode
+        assert not screen.session.permitted.planning
 
 
 async def test_words_refuse_the_plan_and_the_next_one_is_asked_about(tmp_path: Path) -> None:
-    async with FakeProvider(plans) as provider, played(tmp_path, provider, SIZES[0]) as screen:
+    async with FakeProvider(plans) as provider, show_live_team(tmp_path, provider, SIZES[0]) as screen:
         await handed_in(screen)
         await screen.press("w", *"tests", "enter")
         await screen.sees("hands in a plan", "A better plan.")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces.tui.sessions import SIZES
-from tests.faces.tui.showing import shown
+from tests.faces.tui.busy_team import at_work
+from tests.faces.tui.idle_sessions import SIZES
+from tests.faces.tui.screen_harness import show_team
 from tests.faces.tui.snapshots import compare
-from tests.faces.tui.story import at_work
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 Size = tuple[int, int]
@@ -16,7 +16,7 @@ ASKED = "may I use bash?"
 
 @pytest.mark.parametrize("size", [*SIZES, (120, 36)])
 async def test_all_of_a_team_is_on_one_screen(tmp_path: Path, size: Size) -> None:
-    async with shown(await at_work(tmp_path), size) as screen:
+    async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
         compare(screen.app, "screen")
 
@@ -26,7 +26,7 @@ async def test_all_of_a_team_is_on_one_screen(tmp_path: Path, size: Size) -> Non
 async def test_a_key_brings_a_panel_forward_and_back(
     tmp_path: Path, size: Size, key: str, panel: str, words: str
 ) -> None:
-    async with shown(await at_work(tmp_path), size) as screen:
+    async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
         await screen.press(key)
         await screen.sees(words, "Esc write")
@@ -38,7 +38,7 @@ async def test_a_key_brings_a_panel_forward_and_back(
 
 
 async def test_where_there_is_little_room_one_panel_is_in_sight_at_a_time(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+    async with show_team(await at_work(tmp_path), (80, 24)) as screen:
         await screen.press("f3")
         await screen.sees("board 0/3")
         await screen.sees_no("make serve")
@@ -51,7 +51,7 @@ async def test_where_there_is_little_room_one_panel_is_in_sight_at_a_time(tmp_pa
 
 
 async def test_where_there_is_more_room_board_and_mail_share_a_place_and_the_last_one_stays(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (120, 30)) as screen:
+    async with show_team(await at_work(tmp_path), (120, 30)) as screen:
         await screen.sees("board 0/3", "make serve")
         await screen.press("f4")
         await screen.sees("mail 4", "make serve")
@@ -61,7 +61,7 @@ async def test_where_there_is_more_room_board_and_mail_share_a_place_and_the_las
 
 
 async def test_the_questions_stay_in_sight_whatever_panel_is_looked_at(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+    async with show_team(await at_work(tmp_path), (80, 24)) as screen:
         for key in ("f2", "f3", "f4", "f6", "ctrl+f"):
             await screen.press(key)
             await screen.sees(ASKED, "─1 question")
@@ -69,7 +69,7 @@ async def test_the_questions_stay_in_sight_whatever_panel_is_looked_at(tmp_path:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, size: Size) -> None:
-    async with shown(await at_work(tmp_path), size) as screen:
+    async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
         await screen.press("f1")
         await screen.sees("Everywhere", "Shift+Tab")
@@ -81,7 +81,7 @@ async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, si
 
 
 async def test_help_opens_by_a_question_mark_where_nothing_is_typed(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+    async with show_team(await at_work(tmp_path), (80, 24)) as screen:
         await screen.press("?")
         await screen.sees(" ?")
         await screen.press("f6", "?")
@@ -89,7 +89,7 @@ async def test_help_opens_by_a_question_mark_where_nothing_is_typed(tmp_path: Pa
 
 
 async def test_it_uses_the_room_it_is_given(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+    async with show_team(await at_work(tmp_path), (80, 24)) as screen:
         await screen.sees("make serve", ASKED)
         await screen.sees_no("board 0/3")
         await screen.pilot.resize_terminal(200, 60)
@@ -103,13 +103,13 @@ async def test_it_uses_the_room_it_is_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(40, 12), (20, 8), (300, 20)])
 async def test_at_any_size_something_can_be_typed(tmp_path: Path, size: Size) -> None:
-    async with shown(await at_work(tmp_path), size) as screen:
+    async with show_team(await at_work(tmp_path), size) as screen:
         await screen.press(*"hello")
         await screen.sees("hello")
 
 
 async def test_a_click_on_a_key_presses_it(tmp_path: Path) -> None:
-    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+    async with show_team(await at_work(tmp_path), (80, 24)) as screen:
         await screen.sees("F3 board")
         place = screen.lines[-1].index("F3")
         await screen.pilot.click("#keys", offset=(place, 0))

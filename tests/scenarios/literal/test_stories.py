@@ -10,7 +10,7 @@ from deskmate.testing.literal.literal_reading import is_summary_request
 from deskmate.testing.provider_faults import ErrorStatus as Refuse
 from deskmate.testing.provider_faults import Fault, TooLong
 from deskmate.testing.scripts import Asked
-from tests.scenarios.team.stage import Played, Stage
+from tests.scenarios.team.team_runner import TeamRun, TeamRunner
 
 pytestmark = pytest.mark.anyio
 
@@ -61,32 +61,32 @@ def no_fault(number: int, asked: Asked) -> Fault | None:
     return None
 
 
-def assert_all_done(played: Played, tasks: int) -> None:
+def assert_all_done(played: TeamRun, tasks: int) -> None:
     assert (played.outcome.end, played.outcome.text.splitlines()[-1]) == ("answered", REPORT)
     assert [task.status for task in played.board.tasks.values()] == [TaskStatus.COMPLETED] * tasks
     assert played.everyone_left
 
 
-async def test_a_literal_team_moves_a_service_to_graphql(stage: Stage) -> None:
-    played = await stage.play(LiteralAgent(), goal=graphql())
+async def test_a_literal_team_moves_a_service_to_graphql(runner: TeamRunner) -> None:
+    played = await runner.play(LiteralAgent(), goal=graphql())
     assert_all_done(played, 4)
-    assert {path: stage.file(path) for path in FILES} == FILES
+    assert {path: runner.file(path) for path in FILES} == FILES
 
 
-async def test_a_literal_team_goes_on_after_a_summary_of_everybody(stage: Stage) -> None:
+async def test_a_literal_team_goes_on_after_a_summary_of_everybody(runner: TeamRunner) -> None:
     faults = too_long_once("is yours now", "completed task", 'sender="backend"', "shutdown_request")
-    played = await stage.play(LiteralAgent(), goal=graphql(), faults=faults)
+    played = await runner.play(LiteralAgent(), goal=graphql(), faults=faults)
     assert_all_done(played, 4)
-    assert {path: stage.file(path) for path in FILES} == FILES
+    assert {path: runner.file(path) for path in FILES} == FILES
 
 
 @pytest.mark.parametrize("sign", [None, "plan_approval_request", 'approve="no"', 'approve="yes"', "plan mode"])
 async def test_a_plan_is_refused_then_approved_also_with_a_summary_at_any_step_of_it(
-    stage: Stage, sign: str | None
+    runner: TeamRunner, sign: str | None
 ) -> None:
-    played = await stage.play(LiteralAgent(), goal=PLANNED, faults=too_long_once(sign) if sign else {})
+    played = await runner.play(LiteralAgent(), goal=PLANNED, faults=too_long_once(sign) if sign else {})
     assert_all_done(played, 1)
-    assert stage.file("out.txt") == "as planned"
+    assert runner.file("out.txt") == "as planned"
 
 
 UNPLANNED = PLANNED.replace(", and plan first", "").replace(", plans", "")
@@ -96,7 +96,7 @@ HURRIED = UNPLANNED.replace("write out.txt", 'tell lead: "begun"; write out.txt'
 
 
 @pytest.mark.parametrize("sign", [None, "shutdown_request", "stays for now"])
-async def test_a_teammate_that_is_asked_to_leave_finishes_its_task_first(stage: Stage, sign: str | None) -> None:
+async def test_a_teammate_that_is_asked_to_leave_finishes_its_task_first(runner: TeamRunner, sign: str | None) -> None:
     """Ann's provider is busy after she wrote to the lead, until the lead has asked her to leave."""
     summarise, asked_to_leave = too_long_once(sign) if sign else no_fault, False
 
@@ -107,14 +107,16 @@ async def test_a_teammate_that_is_asked_to_leave_finishes_its_task_first(stage: 
         busy = "You are ann" in asked.system and "'content': 'begun'" in told and not asked_to_leave
         return Refuse(529) if busy else summarise(number, asked)
 
-    played = await stage.play(LiteralAgent(), goal=HURRIED, faults=fault)
-    assert any('type="shutdown_response" request_id=' in str(asked.prompt.passages) for asked in played.calls("lead"))
+    played = await runner.play(LiteralAgent(), goal=HURRIED, faults=fault)
+    assert any(
+        'type="shutdown_response" request_id=' in str(asked.prompt.passages) for asked in played.requests_of("lead")
+    )
     assert_all_done(played, 1)
-    assert stage.file("out.txt") == "as planned"
+    assert runner.file("out.txt") == "as planned"
 
 
 @pytest.mark.parametrize("sign", [None, "is parked"])
-async def test_a_parked_teammate_is_let_go_on_by_the_lead(stage: Stage, sign: str | None) -> None:
+async def test_a_parked_teammate_is_let_go_on_by_the_lead(runner: TeamRunner, sign: str | None) -> None:
     """A provider refuses ann's first request for good, so she is parked; the lead reads how she can go on."""
     refused = 0
     summarise = too_long_once(sign) if sign else no_fault
@@ -126,7 +128,7 @@ async def test_a_parked_teammate_is_let_go_on_by_the_lead(stage: Stage, sign: st
             return Refuse(400)
         return summarise(number, asked)
 
-    played = await stage.play(LiteralAgent(), goal=UNPLANNED, faults=fault)
+    played = await runner.play(LiteralAgent(), goal=UNPLANNED, faults=fault)
     assert refused == 1
     assert_all_done(played, 1)
-    assert stage.file("out.txt") == "as planned"
+    assert runner.file("out.txt") == "as planned"

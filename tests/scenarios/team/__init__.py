@@ -1,6 +1,5 @@
-"""The team at work: the product is run, only its models are scripted.
+"""The team at work: the product runs, only its models are scripted.
 
-stage     where a team is played, and what can be told of it afterwards
-parts     how a scripted model reads its conversation
-story     one whole piece of work: a REST service becomes GraphQL
+team_runner   runs scenarios (`deskmate.testing.scenario`) one after another in one folder
+story         one whole piece of work: a REST service becomes GraphQL
 """

@@ -1,12 +1,14 @@
-"""A stage for each way in which teammates can be launched."""
+"""A runner of scenarios for each way in which teammates can be launched."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.scenarios.team.stage import Stage
+from tests.scenarios.team.team_runner import TeamRunner
 
-LAUNCHERS = ("inline", "process")
+# An agent does the same in a process of its own as in the process of its lead. The story, mail, resuming, founding and
+# the end of a run show that in `make test`. The others show it in a soak, because each process costs half a second.
+LAUNCHERS = ("inline", pytest.param("process", marks=pytest.mark.soak))
 
 
 @pytest.fixture(params=LAUNCHERS)
@@ -15,11 +17,11 @@ def launcher(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def stage(launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    home, place = tmp_path / "home", tmp_path / "work"
-    home.mkdir()
-    place.mkdir()
-    monkeypatch.setenv("HOME", str(home))
+def runner(launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TeamRunner:
+    """Run scenarios in this test's own folder. Commands that the test starts itself have its home, too."""
+    for name in ("home", "work"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for variable in ("XDG_CONFIG_HOME", "DESKMATE_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
-    return Stage(place, launcher, monkeypatch)
+    return TeamRunner(tmp_path, launcher, monkeypatch)

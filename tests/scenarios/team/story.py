@@ -13,23 +13,24 @@ from dataclasses import dataclass, field, replace
 
 from deskmate.core.prompt.prompts import Spoke, Told
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.team.parts import (
-    Part,
-    answer_to_stop,
+from deskmate.testing.team_scripts import (
+    Called,
+    MemberScript,
+    add_task,
+    all_succeeded,
+    answer_stop,
     ask_to_stop,
     called,
     calls_in,
-    came_to_something,
-    complete,
+    complete_task,
     hears,
-    mail,
-    put,
+    member_of,
     request_in,
+    send_mail,
     spawn,
     step,
-    task,
     was_told,
-    who,
+    write_file,
 )
 
 # -- what is there, and what there will be --------------------------------------------------------
@@ -81,10 +82,10 @@ TEAM = "graphql"
 OPENING = Say(
     "First the work, then the team.",
     [
-        task("List the endpoints", role="analyst", description="What does each return? Into notes/endpoints.txt."),
-        task("Write the schema", role="backend", blockedBy=[1], description="Into api/schema.graphql."),
-        task("Move the pages", role="frontend", blockedBy=["#2"], description="Into web/pages.graphql."),
-        task("Check every field", role="analyst", blockedBy=[2, "3"], verify="sh check.sh"),
+        add_task("List the endpoints", role="analyst", description="What does each return? Into notes/endpoints.txt."),
+        add_task("Write the schema", role="backend", blockedBy=[1], description="Into api/schema.graphql."),
+        add_task("Move the pages", role="frontend", blockedBy=["#2"], description="Into web/pages.graphql."),
+        add_task("Check every field", role="analyst", blockedBy=[2, "3"], verify="sh check.sh"),
         spawn("analyst", role="analyst"),
         spawn("backend", role="backend"),
         spawn("frontend", role="frontend"),
@@ -135,7 +136,7 @@ class Teammate:
         if step(asked) == 0:
             return self.first
         if request := request_in(asked, "shutdown_request"):
-            return Say(calls=[answer_to_stop(request)])
+            return Say(calls=[answer_stop(request)])
         answer = next((say for question, say in self.answers.items() if hears(asked, question)), None)
         return answer or self._work(asked)
 
@@ -152,14 +153,15 @@ class Teammate:
 
     def _progress(self, asked: Asked) -> tuple[int, int, bool]:
         """Return which task this is about, how many of its steps came to something, and whether the last did not."""
-        number, done, said, failed = 0, 0, (), False
+        number, done, failed = 0, 0, False
+        said: tuple[Called, ...] = ()
         for passage in asked.prompt.passages:
             if isinstance(passage, Spoke):
                 said = calls_in(passage)
                 continue
             work = self.works.get(number)
             if work and said and done < len(work.steps) and said == called(work.steps[done]):
-                failed = not came_to_something(passage)
+                failed = not all_succeeded(passage)
                 done += not failed
             else:
                 failed = False
@@ -184,12 +186,12 @@ def _reads(path: str) -> Say:
 
 
 def _writes(path: str, content: str) -> Say:
-    return Say(calls=[put(path, content)])
+    return Say(calls=[write_file(path, content)])
 
 
 def _ends(number: int, to: str, words: str) -> Say:
     # Completed first: whoever is told of it can then begin with what waited for it.
-    return Say(calls=[complete(number), mail(to, words)])
+    return Say(calls=[complete_task(number), send_mail(to, words)])
 
 
 ANALYST = Teammate(
@@ -201,27 +203,28 @@ ANALYST = Teammate(
         ),
         # Reported in a step of its own: what verifies may be cut off, and is then run again before anyone leaves.
         4: Work(
-            (_reads("web/pages.graphql"), Say(calls=[complete(4)]), Say(calls=[mail("lead", REPORT)])), after=(SHOWN,)
+            (_reads("web/pages.graphql"), Say(calls=[complete_task(4)]), Say(calls=[send_mail("lead", REPORT)])),
+            after=(SHOWN,),
         ),
     },
 )
 BACKEND = Teammate(
-    first=Say(calls=[mail("analyst", ERRORS_TOO)]),
+    first=Say(calls=[send_mail("analyst", ERRORS_TOO)]),
     works={
         2: Work(
             (_reads("notes/endpoints.txt"), _writes("api/schema.graphql", SCHEMA), _ends(2, "frontend", SERVED)),
             after=(LISTED,),
         )
     },
-    answers={LIST_OR_PAGES: Say(calls=[mail("frontend", AS_A_LIST)])},
+    answers={LIST_OR_PAGES: Say(calls=[send_mail("frontend", AS_A_LIST)])},
 )
 FRONTEND = Teammate(
-    first=Say(calls=[mail("analyst", WHICH_PAGES)]),
+    first=Say(calls=[send_mail("analyst", WHICH_PAGES)]),
     works={
         3: Work(
             (
                 _reads("api/schema.graphql"),
-                Say(calls=[mail("backend", LIST_OR_PAGES)]),
+                Say(calls=[send_mail("backend", LIST_OR_PAGES)]),
                 _writes("web/pages.graphql", PAGES),
                 _ends(3, "analyst", SHOWN),
             ),
@@ -229,10 +232,10 @@ FRONTEND = Teammate(
         )
     },
 )
-PARTS: Mapping[str, Part] = {"lead": lead, "analyst": ANALYST, "backend": BACKEND, "frontend": FRONTEND}
+PARTS: Mapping[str, MemberScript] = {"lead": lead, "analyst": ANALYST, "backend": BACKEND, "frontend": FRONTEND}
 
 
-def slowly(rounds: int) -> dict[str, Part]:
+def slowly(rounds: int) -> dict[str, MemberScript]:
     """Return the same story with so many more steps in each of its tasks."""
     more = tuple(Say(calls=[Use("grep", {"pattern": f"chapter {number}"})]) for number in range(rounds))
     slow = {
@@ -245,4 +248,4 @@ def slowly(rounds: int) -> dict[str, Part]:
 
 def STORY(asked: Asked) -> Say:  # noqa: N802 - a script as the fake provider takes it from the command line
     """Play whoever asks."""
-    return PARTS[who(asked)](asked)
+    return PARTS[member_of(asked)](asked)

@@ -16,21 +16,21 @@ from deskmate.queries.damage import lost_of
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.team.parts import (
-    Part,
-    Parts,
-    answer_to_stop,
+from deskmate.testing.team_scripts import (
+    MemberScript,
+    TeamScripts,
+    add_task,
+    answer_stop,
     calls_in,
-    complete,
+    complete_task,
+    given_task,
     in_turn,
-    mail,
     request_in,
+    send_mail,
     spawn,
-    task,
-    task_told,
     was_told,
 )
-from tests.scenarios.team.stage import Stage
+from tests.scenarios.team.team_runner import TeamRunner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("supervise", "M2", "C2")]
 
@@ -47,12 +47,12 @@ WAYS = {
 GO_ON = Plain(content="Go on without what is lost.")
 
 
-def bob(damage: str) -> Part:
+def bob(damage: str) -> MemberScript:
     """Return a teammate that does its task, which damages its transcript, and completes it."""
 
     def works(asked: Asked) -> Say:
         if request := request_in(asked, "shutdown_request"):
-            return Say(calls=[answer_to_stop(request)])
+            return Say(calls=[answer_stop(request)])
         used = [
             tool for passage in asked.prompt.passages if isinstance(passage, Spoke) for tool, _ in calls_in(passage)
         ]
@@ -62,13 +62,13 @@ def bob(damage: str) -> Part:
             # What goes on after the loss has nothing more to damage.
             harm = "true" if was_told(asked, "is lost. The user knows this.") else damage
             return Say(calls=[Use("bash", {"command": f"echo done >> effects; {harm}"})])
-        return Say(calls=[complete(1)]) if task_told(asked) or "TaskUpdate" not in used else Say("Done.")
+        return Say(calls=[complete_task(1)]) if given_task(asked) or "TaskUpdate" not in used else Say("Done.")
 
     return works
 
 
-def parts(damage: str) -> Parts:
-    return {"lead": in_turn(Say(calls=[task("one"), spawn("bob")])), "bob": bob(damage)}
+def parts(damage: str) -> TeamScripts:
+    return {"lead": in_turn(Say(calls=[add_task("one"), spawn("bob")])), "bob": bob(damage)}
 
 
 def ends_when_told(number: int, asked: Asked) -> Fault | None:
@@ -77,10 +77,10 @@ def ends_when_told(number: int, asked: Asked) -> Fault | None:
 
 
 @pytest.mark.parametrize("way", list(WAYS))
-async def test_what_it_did_is_not_done_again_and_the_run_goes_on_without_it(stage: Stage, way: str) -> None:
-    played = await stage.play(parts(WAYS[way]))
-    assert stage.file("effects") == "done\n"
-    assert any(was_told(asked, RECORDS_CHANGED) for asked in played.calls(LEAD))
+async def test_what_it_did_is_not_done_again_and_the_run_goes_on_without_it(runner: TeamRunner, way: str) -> None:
+    played = await runner.play(parts(WAYS[way]))
+    assert runner.file("effects") == "done\n"
+    assert any(was_told(asked, RECORDS_CHANGED) for asked in played.requests_of(LEAD))
     assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (TaskStatus.PENDING, None)
     assert (played.outcome.end, played.roster.members["bob"].here) == ("answered", False)
 
@@ -88,26 +88,26 @@ async def test_what_it_did_is_not_done_again_and_the_run_goes_on_without_it(stag
 # What is left of its transcript may still say that it asked for the command, or even that it was to run.
 @pytest.mark.parametrize(("way", "times"), [("removed", 2), ("cut", 2), ("cut within a line", 1)])
 async def test_it_stays_parked_when_the_team_is_resumed_and_goes_on_once_the_user_writes_to_it(
-    stage: Stage, way: str, times: int
+    runner: TeamRunner, way: str, times: int
 ) -> None:
-    await stage.play(parts(WAYS[way]), faults=ends_when_told)
-    lead = in_turn(*[Say("I wait.")] * 3, Say(calls=[mail("bob", "Go on.")]))
-    resumed = await stage.resume({"lead": lead}, faults=ends_when_told, goal="Let bob go on.")
+    await runner.play(parts(WAYS[way]), faults=ends_when_told)
+    lead = in_turn(*[Say("I wait.")] * 3, Say(calls=[send_mail("bob", "Go on.")]))
+    resumed = await runner.resume({"lead": lead}, faults=ends_when_told, goal="Let bob go on.")
     bob_ = resumed.roster.members["bob"]
-    assert (stage.file("effects"), bob_.status.word, resumed.calls("bob")) == ("done\n", "parked", [])
-    stage.send(USER, "bob", GO_ON)
-    played = await stage.resume({**parts("true"), "lead": in_turn()}, goal="Go on.")
-    assert was_told(played.calls("bob")[0], "is lost. The user knows this.")
+    assert (runner.file("effects"), bob_.status.word, resumed.requests_of("bob")) == ("done\n", "parked", [])
+    runner.send(USER, "bob", GO_ON)
+    played = await runner.resume({**parts("true"), "lead": in_turn()}, goal="Go on.")
+    assert was_told(played.requests_of("bob")[0], "is lost. The user knows this.")
     assert played.board.tasks[1].status is TaskStatus.COMPLETED
     # The user let it go on, and the model was told to look first: whether to do it again is for the model to say.
-    assert stage.file("effects") == "done\n" * times
+    assert runner.file("effects") == "done\n" * times
     assert (played.outcome.end, played.everyone_left) == ("answered", True)
 
 
 # -- the lead ---------------------------------------------------------------------------------------
 
 
-def cuts_itself(way: str) -> Part:
+def cuts_itself(way: str) -> MemberScript:
     """Return a lead that has an effect once and damages its own transcript with it."""
 
     def works(asked: Asked) -> Say:
@@ -122,35 +122,35 @@ def cuts_itself(way: str) -> Part:
 
 @pytest.mark.parametrize("launcher", ["inline"])
 @pytest.mark.parametrize("way", ["removed", "emptied", "cut", "cut within a line", "replaced by a part of it"])
-async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(stage: Stage, way: str) -> None:
+async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(runner: TeamRunner, way: str) -> None:
     with pytest.raises(StoreCorrupt):
-        await stage.play({"lead": cuts_itself(way)})
+        await runner.play({"lead": cuts_itself(way)})
     for _ in range(2):
         with pytest.raises(StoreCorrupt, match="deskmate doctor main --accept"):
-            await stage.resume({"lead": cuts_itself(way)}, goal="Go on.")
-    name, lost = lost_of(stage.place, None)
+            await runner.resume({"lead": cuts_itself(way)}, goal="Go on.")
+    name, lost = lost_of(runner.place, None)
     assert [one.stream for one in lost] == ["log/lead"]
-    await accept(stage.place, name, [(one.stream, one.number) for one in lost])
+    await accept(runner.place, name, [(one.stream, one.number) for one in lost])
     with pytest.raises(Refused, match="no losses to accept"):
-        lost_of(stage.place, None)
-    played = await stage.resume({"lead": cuts_itself(way)})
-    assert (played.outcome.text, stage.file("effects")) == ("That was all.", "done\n")
+        lost_of(runner.place, None)
+    played = await runner.resume({"lead": cuts_itself(way)})
+    assert (played.outcome.text, runner.file("effects")) == ("That was all.", "done\n")
 
 
 @pytest.mark.parametrize("way", ["removed", "cut"])
-async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(stage: Stage, way: str) -> None:
-    await stage.play(parts("true"), faults=lambda _, asked: ErrorStatus(400) if task_done(asked) else None)
-    keep_mark(stage.place / FILE)
-    await stage.read()
-    subprocess.run(["bash", "-c", WAYS[way]], cwd=stage.place, check=True)
-    played = await stage.resume({"lead": in_turn()}, faults=ends_when_told, goal="Go on.")
-    assert (stage.file("effects"), played.calls("bob")) == ("done\n", [])
+async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(runner: TeamRunner, way: str) -> None:
+    await runner.play(parts("true"), faults=lambda _, asked: ErrorStatus(400) if task_done(asked) else None)
+    keep_mark(runner.place / FILE)
+    await runner.scenario().streams()
+    subprocess.run(["bash", "-c", WAYS[way]], cwd=runner.place, check=True)
+    played = await runner.resume({"lead": in_turn()}, faults=ends_when_told, goal="Go on.")
+    assert (runner.file("effects"), played.requests_of("bob")) == ("done\n", [])
     assert RECORDS_CHANGED in played.roster.members["bob"].status.detail
-    name, lost = lost_of(stage.place, None)
-    await accept(stage.place, name, [(one.stream, one.number) for one in lost])
-    played = await stage.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")
-    assert was_told(played.calls("bob")[0], "is lost. The user knows this.")
-    assert (played.outcome.end, played.everyone_left, stage.file("effects")) == ("answered", True, "done\n")
+    name, lost = lost_of(runner.place, None)
+    await accept(runner.place, name, [(one.stream, one.number) for one in lost])
+    played = await runner.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")
+    assert was_told(played.requests_of("bob")[0], "is lost. The user knows this.")
+    assert (played.outcome.end, played.everyone_left, runner.file("effects")) == ("answered", True, "done\n")
 
 
 def keep_mark(file: Path) -> None:
@@ -180,9 +180,9 @@ def task_done(asked: Asked) -> bool:
 )
 @pytest.mark.parametrize("how", ["rm", "truncate -s 0"])
 async def test_a_run_whose_other_records_are_cut_ends_with_an_error_and_did_nothing_twice(
-    stage: Stage, file: str, how: str
+    runner: TeamRunner, file: str, how: str
 ) -> None:
-    lead = in_turn(Say(calls=[task("one"), spawn("bob")]), Say(calls=[mail("bob", "hello")]))
-    with pytest.raises(StoreCorrupt, match="put the whole file back"):
-        await stage.play({"lead": lead, "bob": bob(f"{how} {file}")})
-    assert stage.file("effects") == "done\n"
+    lead = in_turn(Say(calls=[add_task("one"), spawn("bob")]), Say(calls=[send_mail("bob", "hello")]))
+    with pytest.raises(StoreCorrupt, match="Restore the whole file"):
+        await runner.play({"lead": lead, "bob": bob(f"{how} {file}")})
+    assert runner.file("effects") == "done\n"

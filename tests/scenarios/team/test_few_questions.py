@@ -6,17 +6,17 @@ from functools import partial
 import anyio
 import pytest
 
-from deskmate.app import Feed, Wanted
+from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.conftest import room
-from tests.scenarios.playing import SOON, Room
-from tests.scenarios.team.parts import calls_in, told, who
-from tests.workspaces.conftest import bubblewrap
+from deskmate.testing.team_scripts import all_texts, calls_in, member_of
+from tests.scenarios.app_harness import SOON, AppHarness
+from tests.scenarios.conftest import harness
+from tests.workspace.conftest import bubblewrap
 
-__all__ = ["bubblewrap", "room"]
+__all__ = ["bubblewrap", "harness"]
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ MOST_QUESTIONS = 5
 
 def play(asked: Asked) -> Say:
     """Play the lead, who puts twenty tasks on the board, and three who each take what is free."""
-    if who(asked) != "lead":
+    if member_of(asked) != "lead":
         return _work(asked)
     if asked.results:
         return Say("Twenty tasks are on the board.")
@@ -37,7 +37,7 @@ def play(asked: Asked) -> Say:
 
 def _work(asked: Asked) -> Say:
     """Write a part and its test, mend it, try it, and say that it is done; for each task that was taken."""
-    taken = [int(found) for text in told(asked) for found in re.findall(r"Task #(\d+) is yours now", text)]
+    taken = [int(found) for text in all_texts(asked) for found in re.findall(r"Task #(\d+) is yours now", text)]
     deeds = sum(bool(calls_in(passage)) for passage in asked.prompt.passages if isinstance(passage, Spoke))
     if len(taken) * len(_deeds(0)) <= deeds:
         return Say("I wait for what is free.")
@@ -70,11 +70,11 @@ async def _answer_all(session: Session, answered: list[str]) -> None:
 
 @pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.behaviour("permission", "questions", "sandbox")
-async def test_twenty_tasks_ask_at_most_five_times(room: Room) -> None:
+async def test_twenty_tasks_ask_at_most_five_times(harness: AppHarness) -> None:
     answered: list[str] = []
     async with FakeProvider(play) as provider:
-        settings = room.settings(provider, "anthropic", sandbox=True, permission_mode="default")
-        wanted = Wanted(room.place, "Write twenty parts.", None, settings)
+        settings = harness.settings(provider, "anthropic", sandbox=True, permission_mode="default")
+        wanted = RunRequest(harness.place, "Write twenty parts.", None, settings)
         with anyio.fail_after(2 * SOON):
             async with attended(wanted, Feed()) as session, anyio.create_task_group() as tasks:
                 tasks.start_soon(partial(_answer_all, session, answered))
@@ -82,9 +82,9 @@ async def test_twenty_tasks_ask_at_most_five_times(room: Room) -> None:
                     await session.looked()
                 tasks.cancel_scope.cancel()
     assert provider.complaints == []
-    assert {path: text for path, text in room.files.items() if path.startswith("src/")} == {
+    assert {path: text for path, text in harness.files.items() if path.startswith("src/")} == {
         f"src/part{n}.sh": f"echo {n}\n" for n in range(1, TASKS + 1)
     }
-    assert len(list(room.place.glob("out*.log"))) == TASKS
+    assert len(list(harness.place.glob("out*.log"))) == TASKS
     # Some, or nothing was asked at all.
     assert 1 <= len(answered) <= MOST_QUESTIONS, answered

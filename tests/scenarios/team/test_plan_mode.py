@@ -9,20 +9,21 @@ from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.members import PolicySet
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.scenarios.team.parts import (
+from deskmate.testing.team_scripts import (
+    MemberScript,
+    add_task,
     ask_to_stop,
-    complete,
+    complete_task,
+    given_task,
     hears,
     in_turn,
-    mail,
-    put,
     request_in,
+    send_mail,
     spawn,
     step,
-    task,
-    task_told,
+    write_file,
 )
-from tests.scenarios.team.stage import Stage
+from tests.scenarios.team.team_runner import TeamRunner
 
 pytestmark = pytest.mark.anyio
 
@@ -39,12 +40,12 @@ def approve(request: str, to: str) -> Say:
     return Say(calls=[Use("SendMessage", arguments)])
 
 
-def leads(**spawned: object):
+def leads(**spawned: object) -> MemberScript:
     """Return a lead that has alice do a task, approves what she plans, and ends with the team at rest."""
 
     def lead(asked: Asked) -> Say:
         if step(asked) == 0:
-            return Say(calls=[task("write it"), spawn("alice", **spawned)])
+            return Say(calls=[add_task("write it"), spawn("alice", **spawned)])
         if request := request_in(asked, "plan_approval_request"):
             return approve(request, "alice")
         return ask_to_stop("alice") if hears(asked, "Your team is quiet") else Say("I wait.")
@@ -57,56 +58,58 @@ def offered(asked: Asked) -> set[str]:
 
 
 @pytest.mark.behaviour("plan", "P4")
-async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_work(stage: Stage) -> None:
+async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_work(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
         if step(asked) == 0:
             return Say(calls=[plan("I write it.")])
-        if number := task_told(asked):
-            return Say(calls=[put("out.txt", "as planned"), complete(number)])
+        if number := given_task(asked):
+            return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
         return Say("I wait for the answer.")
 
-    played = await stage.play({"lead": leads(plan_mode_required=True), "alice": alice})
-    first, *_, last = played.calls("alice")
+    played = await runner.play({"lead": leads(plan_mode_required=True), "alice": alice})
+    first, *_, last = played.requests_of("alice")
     assert hears(first, "You are in plan mode")
     assert (offered(first), offered(last)) == (PLANNING, WORKING)
-    assert sum(hears(asked, "Plan mode is over for you.") for asked in played.calls("alice")) == 1
+    assert sum(hears(asked, "Plan mode is over for you.") for asked in played.requests_of("alice")) == 1
     assert played.board.tasks[1].status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_plan_in_plain_text_is_asked_for_again_and_handed_in(stage: Stage) -> None:
+async def test_a_plan_in_plain_text_is_asked_for_again_and_handed_in(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
         if hears(asked, "ended your turn without handing in a plan"):
             return Say(calls=[plan("I write it.")])
-        if number := task_told(asked):
-            return Say(calls=[put("out.txt", "as planned"), complete(number)])
+        if number := given_task(asked):
+            return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
         return Say("My plan: I write it.")
 
-    played = await stage.play({"lead": leads(plan_mode_required=True), "alice": alice})
-    assert len(played.streams.of("alice", Nudged)) == 1
-    assert stage.file("out.txt") == "as planned"
+    played = await runner.play({"lead": leads(plan_mode_required=True), "alice": alice})
+    assert len(played.entries_of("alice", Nudged)) == 1
+    assert runner.file("out.txt") == "as planned"
 
 
 @pytest.mark.behaviour("plan")
-async def test_who_never_hands_in_a_plan_is_reported_with_its_words_and_shown_as_idle(stage: Stage) -> None:
+async def test_who_never_hands_in_a_plan_is_reported_with_its_words_and_shown_as_idle(runner: TeamRunner) -> None:
     said = in_turn(Say("My plan: I write it."), Say("As I said."), then=Say("Nothing new."))
-    played = await stage.play({"lead": leads(plan_mode_required=True), "alice": said})
-    (report,) = [content for sender, content in played.letters(LEAD) if sender == "alice"]
+    played = await runner.play({"lead": leads(plan_mode_required=True), "alice": said})
+    (report,) = [content for sender, content in played.mail_to(LEAD) if sender == "alice"]
     assert report.startswith("I am in plan mode and ended two turns without handing in a plan")
     assert "My plan: I write it." in report
     assert "As I said." in report
-    assert len(played.streams.of("alice", Reported)) == 1
+    assert len(played.entries_of("alice", Reported)) == 1
     waited = [item.body for item in played.streams.roster_items if item.body["type"] == "member_waiting"]
     assert [body for body in waited if body["name"] == "alice"] == []
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_teammate_that_the_user_puts_into_plan_mode_plans_and_works_after_the_approval(stage: Stage) -> None:
+async def test_a_teammate_that_the_user_puts_into_plan_mode_plans_and_works_after_the_approval(
+    runner: TeamRunner,
+) -> None:
     def alice(asked: Asked) -> Say:
         if hears(asked, "You are in plan mode"):
-            return Say(calls=[put("early.txt", "too early"), plan("I write it.")])
+            return Say(calls=[write_file("early.txt", "too early"), plan("I write it.")])
         if hears(asked, "Plan mode is over for you."):
-            return Say(calls=[put("out.txt", "as planned"), mail(LEAD, "Written.")])
+            return Say(calls=[write_file("out.txt", "as planned"), send_mail(LEAD, "Written.")])
         return Say("Ready.")
 
     def lead(asked: Asked) -> Say:
@@ -118,40 +121,38 @@ async def test_a_teammate_that_the_user_puts_into_plan_mode_plans_and_works_afte
             return ask_to_stop("alice")
         if hears(asked, "Ready."):
             policy = PolicySet(by=USER, member="alice", mode=Mode.PLAN, at=0.0)
-            stage.in_between(lambda _, roster: roster.permit(policy))
-            return Say(calls=[mail("alice", "Write it.")])
+            runner.in_between(lambda _, roster: roster.permit(policy))
+            return Say(calls=[send_mail("alice", "Write it.")])
         return Say("I wait.")
 
-    played = await stage.play({"lead": lead, "alice": alice})
-    assert not (stage.place / "early.txt").exists()
-    assert stage.file("out.txt") == "as planned"
-    assert [text.partition(". ")[0] for ok, text in played.results("alice") if not ok] == [
-        "write_file does not work in plan mode"
-    ]
-    planning = next(asked for asked in played.calls("alice") if hears(asked, "You are in plan mode"))
+    played = await runner.play({"lead": lead, "alice": alice})
+    assert not (runner.place / "early.txt").exists()
+    assert runner.file("out.txt") == "as planned"
+    assert [text.split()[0] for ok, text in played.results_of("alice") if not ok] == ["write_file"]
+    planning = next(asked for asked in played.requests_of("alice") if hears(asked, "You are in plan mode"))
     assert offered(planning) == PLANNING
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_run_in_plan_mode_ends_with_the_plan_of_the_lead(stage: Stage) -> None:
+async def test_a_run_in_plan_mode_ends_with_the_plan_of_the_lead(runner: TeamRunner) -> None:
     def lead(asked: Asked) -> Say:
         if step(asked) == 0:
-            return Say(calls=[put("early.txt", "too early"), Use("glob", {"pattern": "*"})])
+            return Say(calls=[write_file("early.txt", "too early"), Use("glob", {"pattern": "*"})])
         return Say("This is what I want to do.", [plan("# Plan\n1. Write it.")])
 
-    played = await stage.play({"lead": lead}, permission_mode="plan")
-    first, second = played.calls(LEAD)
+    played = await runner.play({"lead": lead}, permission_mode="plan")
+    first, second = played.requests_of(LEAD)
     assert hears(first, "it ends when you hand in your plan")
     assert offered(first) == offered(second) == set(tools_of(AgentKind.LEAD, AgentType.GENERAL, planning=True))
     outcome = played.outcome
     assert (outcome.end, outcome.text) == ("planned", "# Plan\n1. Write it.")
-    assert not (stage.place / "early.txt").exists()
+    assert not (runner.place / "early.txt").exists()
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_run_in_plan_mode_without_a_plan_ends_with_the_words_of_the_lead(stage: Stage) -> None:
-    played = await stage.play(
+async def test_a_run_in_plan_mode_without_a_plan_ends_with_the_words_of_the_lead(runner: TeamRunner) -> None:
+    played = await runner.play(
         {"lead": in_turn(Say("I would write it."), then=Say("I would write it, really."))}, permission_mode="plan"
     )
     assert (played.outcome.end, played.outcome.text) == ("answered", "I would write it.\n\nI would write it, really.")
-    assert len(played.calls(LEAD)) == 2
+    assert len(played.requests_of(LEAD)) == 2

@@ -221,10 +221,11 @@ def _is_by_others(task: Task, since: int) -> bool:
 
 
 def _is_task_news(board: BoardState, task: Task, since: int) -> bool:
-    """Tell whether an open task is news to the lead: others changed it, or what it waits for."""
+    """Tell whether an open task is news to the lead: others changed it, or completed what it waits for."""
     if not task.is_open:
         return False
-    return _is_by_others(task, since) or any(_is_by_others(board.tasks[id_], since) for id_ in task.blocked_by)
+    blockers = [board.tasks[id_] for id_ in task.blocked_by]
+    return _is_by_others(task, since) or any(not one.is_open and _is_by_others(one, since) for one in blockers)
 
 
 def _completed(task: Task) -> str:

@@ -7,6 +7,7 @@ from itertools import islice
 from deskmate.core.agent.entries import Call, Did, Entry, Heard, Reported, Said
 from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import call_id
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.team.handshakes import plans_among
 from deskmate.core.team.messages import Envelope, Undeliverable, read_envelope, summarise
 from deskmate.core.team.tasks import TaskStatus
@@ -39,6 +40,24 @@ def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan 
             if call_id(memory.name, number, index) in asked:
                 return OpenPlan(str(call.arguments.get("plan", "")), is_last=number == said[-1][0])
     return None
+
+
+def edited_files(name: str, entries: Sequence[tuple[int, Entry]]) -> set[str]:
+    """Return the files that an agent changed with a tool that edits files, by path."""
+    edits: set[str] = set()
+    files: set[str] = set()
+    for number, entry in entries:
+        match entry:
+            case Said(calls=calls):
+                made = (call_id(name, number, i) for i, call in enumerate(calls) if _edits(call.tool))
+                edits.update(made)
+            case Did(call=call, ok=True) if call in edits:
+                files.update(entry.files)
+    return files
+
+
+def _edits(tool: str) -> bool:
+    return tool in TOOLS and TOOLS[tool].edits
 
 
 def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:

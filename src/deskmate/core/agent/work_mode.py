@@ -14,6 +14,8 @@ from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_o
 from deskmate.core.prompt.call_texts import hand_in_plan
 from deskmate.core.team.members import Member, RosterState, is_planning
 
+# With it, a lead hands in the result that a program asked for, also if it delegates everything else.
+RESULT_TOOL = "submit_result"
 DELEGATING = (
     "You delegate: your teammates do the work, and you coordinate it. You have the tools for tasks, messages, "
     "teammates and background work, and no others. Do not edit files or run commands yourself, whatever is said above: "
@@ -64,6 +66,8 @@ def told_at_start(started: Started) -> WorkMode:
 
 def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str] = ()) -> bool:
     """Tell whether an agent has a tool, whatever its permissions. `own_tools`: tools of the embedding program."""
+    if tool == RESULT_TOOL and tool in own_tools:
+        return not work_mode.planning
     if tool in own_tools:
         # It is not known whether one of these only reads.
         return me.agent_type is AgentType.GENERAL and not work_mode.planning and not work_mode.delegating

@@ -51,19 +51,23 @@ def encode(record: Json) -> bytes:
     Lone surrogates become U+FFFD: they have no UTF-8, and odd output of a tool must not stop its agent.
     """
     if not isinstance(record, dict) or not record:
-        raise BadRecord(f"a record is a JSON object with at least one key, not {type(record).__name__}")
+        raise BadRecord(f"A record must be a JSON object with at least one key, not {type(record).__name__}")
     if taken := KEPT_KEYS & record.keys():
-        raise BadRecord(f"the keys {sorted(taken)} belong to the store; name them otherwise")
+        raise BadRecord(f"The keys {sorted(taken)} are reserved for the store", "Use other names.")
     stamp(record)
     try:
         text = _ENCODER.encode(record)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadRecord(f"this record is no JSON: {error}; use strings, finite numbers, lists, objects") from error
+        raise BadRecord(
+            f"This record cannot be written as JSON: {error}", "Use strings, finite numbers, lists and objects."
+        ) from error
     line = _utf8(text)
     if _too_deep(line, record):
-        raise BadRecord(f"this record is nested deeper than {DEPTH_CAP} levels; flatten it or send it as text")
+        raise BadRecord(f"This record is nested deeper than {DEPTH_CAP} levels", "Flatten it, or send it as text.")
     if len(line) > RECORD_CAP:
-        raise TooLarge(f"this record has {len(line)} bytes, a record at most {RECORD_CAP}; keep the rest in a blob")
+        raise TooLarge(
+            f"This record has {len(line)} bytes, and at most {RECORD_CAP} are allowed", "Put the rest in a blob."
+        )
     return line
 
 
@@ -71,14 +75,14 @@ def stamp(record: Json) -> Stamp:
     """Return which run appended a record and its ordinal in that run; raise BadRecord if it has no stamp."""
     run, ordinal = record.get("run"), record.get("ord")
     if not isinstance(run, str) or not run or type(ordinal) is not int:
-        raise BadRecord("a record has `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
+        raise BadRecord("A record must have `run` (a text) and `ord` (a number), so that repeats can be found")
     return run, ordinal
 
 
 def check_number(number: int) -> None:
     """Raise BadInput if no place in a stream can have this number."""
     if number < 0:
-        raise BadInput(f"{number} is no place in a stream; the first record is number 1, and 0 stands before it")
+        raise BadInput(f"{number} is not a position in a stream", "The first record is number 1, and 0 is before it.")
 
 
 def decode(line: bytes) -> dict[str, object]:
@@ -86,23 +90,23 @@ def decode(line: bytes) -> dict[str, object]:
     try:
         value = _DECODER.decode(line.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise BadRecord(f"no JSON: {error}") from error
+        raise BadRecord(f"not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadRecord(f"a JSON {type(value).__name__}, not an object")
     if _too_deep(line, value):
-        raise BadRecord(f"nested deeper than {DEPTH_CAP} levels: no record of ours")
+        raise BadRecord(f"nested deeper than {DEPTH_CAP} levels")
     return value
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
     """Return a number that can be encoded again. `1e999` is JSON, but becomes infinite."""
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:40]} is larger than any number here")
+        raise ValueError(f"{digits[:40]} is too large")
     return number
 
 

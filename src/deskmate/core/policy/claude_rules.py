@@ -24,7 +24,7 @@ def translate(text: str) -> tuple[str, ...]:
     """
     tool, pattern = parts_of(text)
     if tool in _WEB:
-        raise BadInput(_no_web(pattern))
+        raise _no_web(pattern)
     if tool in _PLAIN:
         return (_written(_PLAIN[tool], pattern),)
     if tool == "Bash":
@@ -42,11 +42,11 @@ def is_of_home(text: str) -> bool:
     return tool in _OWN_PATHS and (pattern or "").startswith("~/")
 
 
-def _no_web(pattern: str | None) -> str:
+def _no_web(pattern: str | None) -> BadInput:
     host = pattern.removeprefix("domain:") if pattern and pattern.startswith("domain:") else "example.org"
-    return (
-        "there are no web tools, so no rule can be about them. Commands reach only the hosts of the setting `network`, "
-        f"such as network = [{host!r}]"
+    return BadInput(
+        "there are no web tools, so there can be no rule for them",
+        f"Use the setting `network` for the hosts that commands may reach, such as network = [{host!r}]",
     )
 
 
@@ -73,7 +73,7 @@ def _paths(pattern: str | None) -> tuple[str | None, ...]:
     path = pattern[1:] if pattern.startswith("//") else pattern.removeprefix("./").removeprefix("/")
     bare = path.rstrip("/")
     if not bare or bare == "~":
-        raise BadInput(f"{ascii(pattern)[:80]} names no file; write a path, as src/** or ~/.ssh/**")
+        raise BadInput(f"{ascii(pattern)[:80]} does not name a file", "Write a path, such as src/** or ~/.ssh/**.")
     anywhere = "/" not in bare and pattern == path
     found = (bare, f"**/{bare}") if anywhere else (bare,)
     if bare.endswith("**"):

@@ -72,8 +72,9 @@ class PermissionRule:
     def __post_init__(self) -> None:
         if not _TOOL.fullmatch(self.tool) or self.pattern == "" or HOLE in (self.pattern or ""):
             raise BadInput(
-                f"{ascii(str(self))[:80]} is not a rule. Write a tool, such as bash or mcp__server__*, "
-                "or a tool with a pattern, such as bash(git diff *) or write_file(src/**)"
+                f"{ascii(str(self))[:80]} is not a rule",
+                "Write a tool, such as bash or mcp__server__*, "
+                "or a tool with a pattern, such as bash(git diff *) or write_file(src/**)",
             )
 
     @classmethod
@@ -102,7 +103,7 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
         return rule
     near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)} and mcp__server__tool"
-    raise BadInput(f"'{rule.tool[:80]}' is not a tool. {hint}")
+    raise BadInput(f"'{rule.tool[:80]}' is not a tool", hint)
 
 
 @dataclass(frozen=True, slots=True)

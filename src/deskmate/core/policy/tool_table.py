@@ -117,14 +117,14 @@ def _known_type(agent_type: str) -> AgentType:
         return AgentType(agent_type)
     except ValueError as error:
         known = ", ".join(AgentType)
-        raise BadInput(f"{ascii(agent_type)[:80]} is no agent type; choose one of {known}") from error
+        raise BadInput(f"{ascii(agent_type)[:80]} is not an agent type", f"Choose one of {known}.") from error
 
 
 def _homes(kind: AgentKind, *, planning: bool, delegate: bool) -> frozenset[Home]:
     homes = _HOMES[kind]
     if delegate:
         if kind is not AgentKind.LEAD:
-            raise BadInput(f"a {kind} cannot delegate; only the lead can")
+            raise BadInput(f"A {kind} cannot delegate. Only the lead can")
         homes &= _DELEGATING
     # An agent that plans must be able to hand in its plan, even if it has given up other tools.
     return homes | {"plan"} if planning and kind is not AgentKind.SUBAGENT else homes

@@ -77,12 +77,12 @@ def read_trust(data: bytes) -> dict[str, dict[str, str]]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadRecord("it is no JSON") from error
+        raise BadRecord("it is not JSON") from error
     if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise BadRecord(f"it is not of version {VERSION}")
+        raise BadRecord(f"its version is not {VERSION}")
     workspaces = found.get("workspaces")
     if not isinstance(workspaces, dict) or not all(map(_is_approved, workspaces.values())):
-        raise BadRecord("it does not tell by workspace what was approved")
+        raise BadRecord("it does not list approved files by workspace")
     return workspaces
 
 

@@ -138,6 +138,15 @@ class Usage:
         """All tokens of the prompt, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
+    def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of both."""
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -30,13 +30,15 @@ def read_skill(text: str, folder: str) -> Skill:
     """Return the skill a `SKILL.md` describes; raise BadInput that names what is missing."""
     found = _FRONT.match(text)
     if not found:
-        raise BadInput(f"{folder}/SKILL.md has no front matter; begin it with ---, name:, description:, ---")
+        raise BadInput(
+            f"{folder}/SKILL.md has no front matter", "Start it with the lines ---, name:, description: and ---."
+        )
     # A value may continue on the following lines, if they are indented.
     lines = [_FIELD.fullmatch(line) for line in _FOLD.sub(" ", found["front"]).split("\n")]
     fields = {line["key"]: _value(line["value"]) for line in lines if line}
     missing = [key for key in ("name", "description") if not fields.get(key)]
     if missing:
-        raise BadInput(f"{folder}/SKILL.md says no {' and no '.join(missing)}; add a line for it to the front matter")
+        raise BadInput(f"{folder}/SKILL.md has no {' and no '.join(missing)}", "Add that to the front matter.")
     try:
         name = known_name(fields["name"], "skill")
     except BadName as error:

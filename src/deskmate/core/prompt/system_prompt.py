@@ -117,7 +117,7 @@ def brief(makings: Mapping[str, Any]) -> str:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise BadInput(
-            f"no brief can be made of this: {where}: {first['msg']}; it must be what made_of returns"
+            f"Cannot write a system prompt from this: {where}: {first['msg']}", "Pass what made_of returns."
         ) from error
     only_reads = () if "edit_file" in parts.tools else ("read-only",)
     return filled(parts.kind, _values(parts), {*parts.tools, *only_reads})

@@ -27,7 +27,9 @@ def parse_rule(text: str) -> PermissionRule:
     """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
     effect, _, rest = text.partition(" ")
     if effect not in set(Effect):
-        raise BadInput(f"{ascii(text)[:80]} is not a rule. Write allow, ask or deny, then a tool: allow bash(ls *)")
+        raise BadInput(
+            f"{ascii(text)[:80]} is not a rule", "Write allow, ask or deny, then a tool, such as: allow bash(ls *)"
+        )
     return PermissionRule.parse(Effect(effect), rest)
 
 

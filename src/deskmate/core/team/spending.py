@@ -4,6 +4,7 @@ The stream `spend` has one record per model call. The caps are checked before ea
 processes have spent.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -44,8 +45,9 @@ class Spent(Fact):
         )
 
 
-# Every text about a reached cap begins with this.
-OVER = "budget: "
+# Every text about a reached cap begins with this, and ends with the name of the cap.
+_OVER = "budget: "
+_NAMED = re.compile(rf"{_OVER}.* \((--max-[a-z]+|max_[a-z_]+)\)", re.DOTALL)
 KINDS: tuple[type[Spent], ...] = (Spent,)
 read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
 
@@ -140,7 +142,18 @@ def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float
     How to raise it depends on the face, so faces add that. A subagent's name is the id of a call, and it counts towards
     the member that made the call. `seconds`: how long this process has run.
     """
-    return next((f"{OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
+    return next((f"{_OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
+
+
+def is_over(reason: str) -> bool:
+    """Return whether a member is parked for a cap. Its record has the reason of `over`, and only as text."""
+    return reason.startswith(_OVER)
+
+
+def cap_in(reason: str) -> str | None:
+    """Return the cap that a reason of `over` names, as `--max-cost` or `max_member_cost`, or None for any other."""
+    named = _NAMED.fullmatch(reason)
+    return named[1] if named else None
 
 
 def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> Iterator[str]:

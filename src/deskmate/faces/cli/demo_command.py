@@ -5,13 +5,14 @@
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 
-from deskmate.app import Feed, Question
+from deskmate.app import Feed, Question, environment, wants_colour
 from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
 from deskmate.faces.common.error_log import logging_to
@@ -25,8 +26,8 @@ from deskmate.faces.common.terminal_text import clean, exact, one_line
 RED = 1
 PATIENCE_SECONDS = 3.0
 INTRODUCTION = """\
-A small library is served by REST, and a team will move it to GraphQL. What the models say is rehearsed: no key, no
-network. All else is real: files, tests, tasks, mail, plans, questions. It works in {folder}
+A team moves a small library service from REST to GraphQL. The models' words are scripted, so it needs no key and no
+network. Everything else is real: files, tests, tasks, mail, plans, questions. The folder is {folder}
 """
 _ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
 
@@ -41,7 +42,7 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
         with OutputStream(sys.stderr) as stderr, OutputStream(sys.stdout) as stdout:
             return _end(rehearsed, folder, progress_on(stderr, colour=False), stdout)
     with OutputStream(sys.stderr) as stderr:
-        progress = progress_on(stderr, colour=not os.environ.get("NO_COLOR"))
+        progress = progress_on(stderr, colour=wants_colour(environment()))
         stop_signals = StopSignals(progress.note)
         with (
             OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
@@ -91,13 +92,13 @@ class _Onlooker:
         if not self._there:
             await anyio.sleep_forever()
         self._progress.note(
-            f"y yes, a always, n no, then Enter; after {PATIENCE_SECONDS:.0f} seconds the script answers"
+            f"Type y (yes), a (always) or n (no), then Enter. After {PATIENCE_SECONDS:.0f} seconds the script answers."
         )
         return await self._typed()
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         """Show the answer."""
-        who = "you say" if by_person else "nobody answered, so the script says as the user:"
+        who = "you answered:" if by_person else "nobody answered, so the script answers for the user:"
         self._progress.note(f"{who} {answer}\n")
 
     async def _typed(self) -> Answer:
@@ -117,12 +118,12 @@ def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: 
     if rehearsed is None:
         # A reader that closed the output knows that it was cut short.
         if stdout.trouble is None:
-            progress.note(f"deskmate: interrupted; what there is, is in {folder}")
+            progress.note(f"deskmate: interrupted\nThe files are in {folder}")
         return INTERRUPTED
     stdout.put("\n".join(_summary(rehearsed, folder)) + "\n")
     stdout.drain(None)
     if stdout.failure:
-        progress.note(f"deskmate: cannot write to stdout: {stdout.failure}; what there is, is in {folder}")
+        progress.note(f"deskmate: cannot write to stdout: {stdout.failure}\nThe files are in {folder}")
         return UNUSABLE
     return 0 if rehearsed.passed else RED
 
@@ -141,4 +142,9 @@ def _summary(rehearsed: Rehearsed, folder: Path) -> Iterator[str]:
     yield f"the folder         {here}"
     yield f"the transcripts    {here}/.teams/*/*_transcript.jsonl"
     yield f"what they changed  git -C {here} diff --stat rest"
-    yield f"the tasks          deskmate -C {here} board {rehearsed.team}"
+    yield f"the tasks          {_program()} -C {here} board {rehearsed.team}"
+
+
+def _program() -> str:
+    """Return how to call this program: by its name if the shell finds it, else by its path."""
+    return "deskmate" if shutil.which("deskmate") else shlex.quote(str(Path(sys.executable).with_name("deskmate")))

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 # What a user can do with a lead that another process runs.
-_WHILE_HELD = ", or look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT"
 
 
 def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> int:
     """Carry out a command line and return the exit code. `runner` runs teams. The default is `deskmate.app`."""
     _replace_closed_streams()
     if sys.stdout is None:
-        print("deskmate: stdout is closed; send it somewhere, such as > answer.txt", file=sys.stderr)
+        print("deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt", file=sys.stderr)
         return UNUSABLE
     typed = list(sys.argv[1:] if args is None else args)
     try:
@@ -38,9 +37,9 @@ def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> i
 
 
 def _tell_version() -> int:
-    from importlib.metadata import version
+    from deskmate import __version__
 
-    print(f"deskmate {version('deskmate')}")
+    print(f"deskmate {__version__}")
     return 0
 
 
@@ -67,22 +66,21 @@ def _replace_closed_streams() -> None:
 def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     import click
 
-    from deskmate import DeskmateError, Held, StoreError
+    from deskmate.errors import DeskmateError, StoreError
     from deskmate.faces.cli.root_commands import deskmate
-    from deskmate.faces.common.terminal_text import clean
+    from deskmate.faces.common.error_log import discreet, error_text
 
     try:
         return int(deskmate.main(typed, prog_name="deskmate", standalone_mode=False, obj=runner) or 0)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        print(_discreet(shown.getvalue()), end="", file=sys.stderr)
+        print(discreet(shown.getvalue()), end="", file=sys.stderr)
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except DeskmateError as error:
-        lead = isinstance(error, Held) and error.seat == "lead"
-        print(clean(f"deskmate: {_discreet(str(error))}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
+        print(discreet(error_text(error)), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -91,25 +89,18 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
         return UNUSABLE
 
 
-def _discreet(words: str) -> str:
-    # Imported here because it is slow, and most commands report no error.
-    from deskmate.faces.common.error_log import discreet
-
-    return discreet(words)
-
-
 def _tell_own(error: Exception) -> None:
     """Report an error in Deskmate itself: one line for people, and the traceback in a file."""
     import traceback
 
-    from deskmate.faces.common.error_log import keep
+    from deskmate.faces.common.error_log import discreet, keep
     from deskmate.faces.common.terminal_text import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
     trace = "".join(traceback.format_exception(error))
     try:
-        words, trace = _discreet(words), _discreet(trace)
-        print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
+        words, trace = discreet(words), discreet(trace)
+        print(f"{words}\nDetails are in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
         # The file cannot be written, or the installation itself is broken.
         print(clean(f"{words}\n{trace}").rstrip(), file=sys.stderr)

@@ -32,11 +32,11 @@ LAST_SECONDS = 15.0
 def carry_out(workspace: Path | None, team: str, name: str) -> int:
     """Run a teammate and return the exit code. Raises DeskmateError."""
     app.seclude()
-    app.raise_open_files()
+    app.raise_open_files(app.environment())
     line = sys.stdin.buffer.readline(ORDER_CAP)
     if not line:
         return INTERRUPTED
-    part = TeammateRun.told(workspace, team, name, line, os.environ)
+    part = TeammateRun.told(workspace, team, name, line, app.environment())
     with OutputStream(sys.stderr) as stderr, OutputStream(sys.stdout) as stdout:
 
         def note(words: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import click
 
-from deskmate import Refused
 from deskmate.app.cleanup import Removable, has_teams, prunable, removable, remove
+from deskmate.errors import Refused
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, put, warn
 
@@ -37,7 +37,7 @@ def _remove(folder: Path | None, teams: Sequence[Removable], *, asks: bool) -> i
         note(f"remove {_described(one)}")
     if asks and not sys.stdin.isatty():
         raise Refused(
-            "nothing was removed, because there is no terminal to ask at. To remove without a question: --yes"
+            "Nothing was removed, because there is no terminal to ask at", "To remove without a question, add --yes."
         )
     if asks and not click.confirm("Remove for good?", err=True):
         note("Nothing was removed.")

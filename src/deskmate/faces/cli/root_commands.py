@@ -3,20 +3,19 @@
 Each command passes its arguments to the module that carries it out. Docstrings of commands are their help.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from deskmate.faces.cli import shell_completion
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
-from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
+from deskmate.faces.common.command_start import Speaking, amount_of, at_terminal, bounded, from_stdin, importing
 
 if TYPE_CHECKING:
-    from deskmate.faces.common.conversation_start import ConversationStart
+    from deskmate.app import RunRequest
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
@@ -90,10 +89,18 @@ def _options(command: Command) -> Command:
         click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
         click.option("--max-members", type=click.IntRange(min=0), help="Have at most this many teammates."),
         click.option(
-            "--max-time", metavar="SECONDS", type=float, help="End the run after this time, with all that runs."
+            "--max-time",
+            metavar="SECONDS",
+            type=amount_of("seconds", "--max-time 600"),
+            help="End the run after this time, with everything that still runs.",
         ),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
-        click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when this much is spent."),
+        click.option(
+            "--max-cost",
+            metavar="DOLLARS",
+            type=amount_of("dollars", "--max-cost 2.50"),
+            help="Stop when this much is spent.",
+        ),
         click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
         click.option(
             "--trust",
@@ -108,7 +115,7 @@ def _options(command: Command) -> Command:
 
 def _mode_option(words: str) -> Callable[[Command], Command]:
     return click.option(
-        "--permission-mode", type=click.Choice(MODES), help=f"Decide calls that no rule settles. {words}"
+        "--permission-mode", type=click.Choice(MODES), help=f"Decide about calls that no rule covers. {words}"
     )
 
 
@@ -116,7 +123,7 @@ def _headless_options(command: Command) -> Command:
     output = click.option(
         "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."
     )
-    return _options(_mode_option("Nobody is asked: a call that would ask is denied.")(output(command)))
+    return _options(_mode_option("Nobody can answer, so a call that needs permission is denied.")(output(command)))
 
 
 @click.group(
@@ -134,11 +141,11 @@ def _headless_options(command: Command) -> Command:
     type=shell_completion.FolderArgument(exists=True, file_okay=False, path_type=Path),
     help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
 )
-@click.option("--plain", is_flag=True, help="Talk line by line. The default if there is no terminal.")
+@click.option("--plain", is_flag=True, help="Talk line by line. This is the default if there is no terminal.")
 @click.option("--team", metavar="NAME", shell_complete=shell_completion.teams, help="Continue this team.")
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team with a message.")
-@_mode_option("You may be asked.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the team that was used last.")
+@_mode_option("You are asked if a call needs permission.")
 @_options
 @click.pass_context
 def deskmate(
@@ -165,13 +172,15 @@ def deskmate(
         raise click.UsageError("Choose one of --team, --new-team and --continue.", ctx)
     words = ctx.meta["words"]
     if words is not None and not words.strip():
-        raise click.UsageError('There are no words. Write some, as in: deskmate "where are retries handled?"', ctx)
+        raise click.UsageError('There is no message. Write one, as in: deskmate "where are retries handled?"', ctx)
     with importing():
-        from deskmate.faces.common.conversation_start import ConversationStart
+        from deskmate.faces.common.run_start import agreed, request_of
 
     continues = latest or team is not None
-    sitting = ConversationStart(workspace, words and bounded(words), team or new_team, continues, flags, trusts)
-    return _converse(sitting, plain=plain or not at_terminal())
+    request = request_of(workspace, words and bounded(words), team or new_team, flags, continues=continues)
+    # Ask here, while the terminal is still in its normal state.
+    consented = agreed(request, trusts=trusts)
+    return _converse(consented, plain=plain or not at_terminal()) if consented else 0
 
 
 def _refuse_options(ctx: click.Context) -> None:
@@ -186,16 +195,26 @@ def _refuse_options(ctx: click.Context) -> None:
         raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
 
 
-def _converse(sitting: "ConversationStart", *, plain: bool) -> int:
+def _converse(request: "RunRequest", *, plain: bool) -> int:
     with importing():
-        if plain:
+        if plain or _lacks_terminal_ui():
             from deskmate.faces.cli.plain.plain_chat import carry_out
         else:
             from deskmate.faces.tui import carry_out
 
-    # Ask here, while the terminal is still in its normal state.
-    agreed = sitting.agreed(asks=at_terminal())
-    return carry_out(agreed) if agreed else 0
+    return carry_out(request)
+
+
+def _lacks_terminal_ui() -> bool:
+    """Return whether the terminal UI is not installed. If so, print how to install it."""
+    from deskmate.faces.common.text_tables import note
+    from deskmate.queries.installation import Installation, has_terminal_ui
+
+    if has_terminal_ui():
+        return False
+    command = Installation.current().command_for_all
+    note(f"The terminal UI is not installed, so this is the plain chat. Install it with: {command}")
+    return True
 
 
 @deskmate.command(epilog=EXIT_CODES_EPILOG)
@@ -227,11 +246,12 @@ def run(
     if team and new_team:
         raise click.UsageError("Choose one of --team and --new-team.", ctx)
     with importing():
-        from deskmate.faces.cli.run_command import RunArguments, carry_out
+        from deskmate.faces.cli.run_command import carry_out
+        from deskmate.faces.common.run_start import request_of
 
-    deed: Literal["run", "resume"] = "resume" if team else "run"
-    errand = RunArguments(deed, ctx.meta["workspace"], bounded(words), team or new_team, output, flags, trusts)
-    return carry_out(errand, ctx.obj)
+    place = ctx.meta["workspace"]
+    request = request_of(place, bounded(words), team or new_team, flags, continues=team is not None)
+    return carry_out(request, ctx.obj, output=output, trusts=trusts)
 
 
 @deskmate.command(epilog=EXIT_CODES_EPILOG)
@@ -244,18 +264,19 @@ def resume(
 ) -> int:
     """Continue the work of a TEAM, and print the answer.
 
-    TEAM defaults to the last team with a message. TEXT is said to it first. With -, TEXT is read from stdin.
+    TEAM defaults to the team that was used last. TEXT is said to it first. With -, TEXT is read from stdin.
     """
     words = from_stdin() if text == "-" else text
     with importing():
-        from deskmate.faces.cli.run_command import RunArguments, carry_out
+        from deskmate.faces.cli.run_command import carry_out
+        from deskmate.faces.common.run_start import request_of
 
-    errand = RunArguments("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags, trusts)
-    return carry_out(errand, ctx.obj)
+    request = request_of(ctx.meta["workspace"], words and bounded(words), team, flags, continues=True)
+    return carry_out(request, ctx.obj, output=output, trusts=trusts)
 
 
 @deskmate.command()
-@click.option("--fast", is_flag=True, help="Leave out the pauses for reading.")
+@click.option("--fast", is_flag=True, help="Skip the pauses for reading.")
 @click.option("--tui", is_flag=True, help="Show the demo in the terminal UI. You can look around and answer questions.")
 @click.pass_context
 def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
@@ -266,9 +287,13 @@ def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
     """
     with importing():
         from deskmate.faces.cli.demo_command import carry_out
+        from deskmate.queries.installation import Installation, has_terminal_ui
 
     if tui and not at_terminal():
-        raise click.UsageError("--tui needs a terminal. Without it, the demo tells what happens line by line.", ctx)
+        raise click.UsageError("--tui needs a terminal. Leave it out to see the demo line by line.", ctx)
+    if tui and not has_terminal_ui():
+        command = Installation.current().command_for_all
+        raise click.UsageError(f"--tui needs the terminal UI, which is not installed. Install it with: {command}", ctx)
     return carry_out(fast=fast, on_screen=tui)
 
 
@@ -280,12 +305,13 @@ def completion(ctx: click.Context, /, shell: str | None) -> int:
 
     SHELL defaults to the one that the variable SHELL names.
     """
-    name = shell or Path(os.environ.get("SHELL", "")).name
-    if name not in shell_completion.SHELLS:
-        raise click.UsageError(f"Which shell is not known. Name one of {', '.join(shell_completion.SHELLS)}.", ctx)
     with importing():
+        from deskmate.app import environment, shell_name
         from deskmate.faces.common.text_tables import put
 
+    name = shell or shell_name(environment())
+    if name not in shell_completion.SHELLS:
+        raise click.UsageError(f"Your shell is not known. Name one of {', '.join(shell_completion.SHELLS)}.", ctx)
     return put([shell_completion.script(deskmate, name).rstrip("\n")])
 
 

@@ -3,30 +3,25 @@
 `deskmate.app` does the work, or a replacement in tests.
 """
 
-import os
-import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Mode, Outcome, Settings, TeamEvent, TeamStarted, Wanted
+from deskmate.app import Feed, Mode, Outcome, RunRequest, TeamEvent, TeamStarted
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.chat.budget_command import flag_in
-from deskmate.faces.common.conversation_start import NEVER_ANSWERED
-from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.chat.budget_command import flag_for
+from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.listings import left_lines
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.run_start import NEVER_ANSWERED, model_of, typed
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.trust_prompt import consent_of
-from deskmate.trust.approvals import NO_CONSENT, Consent
+from deskmate.trust.approvals import NO_CONSENT
 
 # Exit code: answered, but unfinished work is left.
 LEFT = 4
@@ -36,56 +31,35 @@ EXIT_CODES = {"answered": 0, "planned": 0, "parked": 1, "interrupted": INTERRUPT
 class Runner(Protocol):
     """What runs teams: `deskmate.app`."""
 
-    async def run(self, wanted: Wanted, feed: Feed) -> Outcome:
-        """Start a team and run it to the end of its turn."""
-
-    async def resume(self, wanted: Wanted, feed: Feed) -> Outcome:
-        """Continue what a team left open."""
+    async def run(self, request: RunRequest, feed: Feed) -> Outcome:
+        """Start or continue a team and run it to the end of its turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunArguments:
-    """What was typed. `trusts`: trust everything in the folder, for this run."""
+def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts: bool) -> int:
+    """Run or resume a team and return the exit code. Raises DeskmateError.
 
-    deed: Literal["run", "resume"]
-    workspace: Path | None
-    words: str | None
-    team: str | None
-    output: str
-    flags: Mapping[str, object]
-    trusts: bool = False
-
-    def resumed(self, team: str) -> str:
-        """Return the command that continues a team."""
-        where = [] if self.workspace is None else ["-C", str(self.workspace)]
-        return shlex.join(["deskmate", *where, "resume", team])
-
-
-def carry_out(errand: RunArguments, runner: Runner | None) -> int:
-    """Run or resume a team and return the exit code. Raises DeskmateError."""
+    `trusts`: trust everything in the folder, for this run.
+    """
     app.seclude()
-    app.raise_open_files()
-    settings = app.load(os.environ, {name: value for name, value in errand.flags.items() if value is not None})
-    model = app.choose_model(settings)
+    app.raise_open_files(app.environment())
+    settings = request.settings
+    model = model_of(request)
     with OutputStream(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=settings.colour)
         for warning in settings.warnings:
-            progress.note(f"deskmate: warning: {warning}")
-        consent = consent_of(errand.workspace, settings, progress.note, trusts=errand.trusts, asks=False) or NO_CONSENT
-        settings = consent.narrowed(settings)
-        # A resumed team keeps its mode unless another is set.
-        own = Mode.DEFAULT if errand.deed == "run" else settings.permission_mode
-        mode = own and (settings.mode_over(own) or own)
-        progress.note(f"{model}, permission mode {mode}" if mode else model)
+            progress.note(error_text(warning, before="deskmate: warning: "))
+        consent = consent_of(request.workspace, settings, progress.note, trusts=trusts, asks=False)
+        request = request.with_consent(consent or NO_CONSENT)
+        progress.note(", ".join(filter(None, [model, _mode_note(request)])))
         stop_signals = StopSignals(progress.note)
         with (
             OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
             stop_signals.signals(),
             logging_to(progress.note),
         ):
-            run = _Run(errand, consent, progress, stdout)
+            run = _Run(request, output, progress, stdout)
             try:
-                outcome = anyio.run(run.play, settings, runner or app, stop_signals)
+                outcome = anyio.run(run.play, runner or app, stop_signals)
             finally:
                 progress.close()
                 # On a terminal, stdout and stderr write to the same place.
@@ -93,29 +67,34 @@ def carry_out(errand: RunArguments, runner: Runner | None) -> int:
             return run.end(outcome, model)
 
 
+def _mode_note(request: RunRequest) -> str:
+    # A resumed team keeps its mode unless another is set.
+    settings = request.settings
+    own = settings.permission_mode if request.continues else Mode.DEFAULT
+    return f"permission mode {settings.mode_over(own) or own}" if own else ""
+
+
 class _Run:
     """One run, reported as it happens."""
 
-    def __init__(self, errand: RunArguments, consent: Consent, progress: Progress, stdout: OutputStream) -> None:
-        self._errand, self._consent, self._progress, self._stdout = errand, consent, progress, stdout
+    def __init__(self, request: RunRequest, output: str, progress: Progress, stdout: OutputStream) -> None:
+        self._request, self._output, self._progress, self._stdout = request, output, progress, stdout
         self._team: str | None = None
 
-    async def play(self, settings: Settings, runner: Runner, stop_signals: StopSignals) -> Outcome | None:
+    async def play(self, runner: Runner, stop_signals: StopSignals) -> Outcome | None:
         """Return the outcome, or None if the run was stopped first."""
         feed = Feed()
         feed.listen(self._hear)
         feed.listen(self._progress.hear)
-        errand = self._errand
         with anyio.CancelScope() as scope, stop_signals.stops(scope):
-            wanted = Wanted(errand.workspace, errand.words, errand.team, settings, consent=self._consent)
-            return await (runner.run if errand.deed == "run" else runner.resume)(wanted, feed)
+            return await runner.run(self._request, feed)
         return None
 
     def end(self, outcome: Outcome | None, model: str) -> int:
         """Report how the run ended. Return the exit code."""
         if outcome is not None:
             self._team = outcome.team
-            _print(outcome, model, self._errand.output, self._stdout)
+            _print(outcome, model, self._output, self._stdout)
         # Wait for the reader of an answer, but not after an interrupt: a reader that stopped would block the exit.
         self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
         if self._stdout.failure:
@@ -132,7 +111,7 @@ class _Run:
     def _hear(self, event: TeamEvent) -> None:
         if isinstance(event, TeamStarted):
             self._team = event.team
-        if self._errand.output == "stream-json":
+        if self._output == "stream-json":
             self._stdout.put(app.to_line(event) + "\n")
 
     def _tell(self, outcome: Outcome) -> None:
@@ -142,7 +121,9 @@ class _Run:
             self._progress.note(line)
         # An empty answer needs a line too.
         if outcome.end == "planned":
-            self._progress.note(f"deskmate: {outcome.reason}. To answer it, run: {self._opened(outcome.team)}")
+            self._progress.note(
+                f"deskmate: {outcome.reason}\nTo answer it, run: {typed(self._request, '--team', outcome.team)}"
+            )
         elif outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
             way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
@@ -150,20 +131,16 @@ class _Run:
         elif outcome.leaves_work:
             self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
 
-    def _opened(self, team: str) -> str:
-        where = [] if self._errand.workspace is None else ["-C", str(self._errand.workspace)]
-        return shlex.join(["deskmate", *where, "--team", team])
-
     def _way_on(self, reason: str = "") -> str:
         if self._team is None:
-            return " before anything was begun"
-        flag = flag_in(reason)
-        return f"; go on with: {self._errand.resumed(self._team)}" + (f" {flag} NUMBER" if flag else "")
+            return " before anything started"
+        flag = flag_for(reason)
+        return f"\nTo continue, run: {typed(self._request, 'resume', self._team)}" + (f" {flag} NUMBER" if flag else "")
 
 
 def _sum(outcome: Outcome) -> str:
     if outcome.end == "answered" and not outcome.steps:
-        return f"team {outcome.team} had nothing left to do; this was its last answer"
+        return f"team {outcome.team} had nothing left to do. This is its last answer"
     cost = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
     return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from deskmate import DeskmateError
+from deskmate.errors import DeskmateError
 from deskmate.faces.common.command_start import importing
 from deskmate.faces.common.terminal_text import one_line
 

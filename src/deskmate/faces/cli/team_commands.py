@@ -27,7 +27,7 @@ def _team_option(command: Command) -> Command:
         "--team",
         metavar="NAME",
         shell_complete=shell_completion.teams,
-        help="The team. Default: the last one with a message.",
+        help="The team. Default: the one that was used last.",
     )(command)
 
 
@@ -50,7 +50,7 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
     """
     if ctx.invoked_subcommand is not None:
         if verbose or as_json:
-            raise click.UsageError(f"-v and --json do not go with {ctx.invoked_subcommand}.", ctx)
+            raise click.UsageError(f"-v and --json cannot be used with {ctx.invoked_subcommand}.", ctx)
         return 0
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -123,7 +123,7 @@ class BoardGroup(SuggestingGroup):
 def board() -> None:
     """Show the tasks of a TEAM and what blocks each of them, or change them.
 
-    TEAM defaults to the last team with a message.
+    TEAM defaults to the team that was used last.
     """
 
 
@@ -132,7 +132,7 @@ def board() -> None:
 @_json_option
 @click.pass_context
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
-    """Show the tasks of a TEAM. Default: the last team with a message."""
+    """Show the tasks of a TEAM. Default: the team that was used last."""
     with importing():
         from deskmate.faces.cli.output import team_output
 
@@ -209,8 +209,8 @@ def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
 def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bool) -> int:
     """Show the mail of the member NAME: unread mail marked with *, then the last 20 messages it has read.
 
-    Without NAME, this shows the mail of the lead and your own, which is that of user. TEAM defaults to the last team
-    with a message. Looking changes nothing. In your own mail, nothing is marked as read.
+    Without NAME, this shows the mail of the lead and your own, which is that of user. TEAM defaults to the team
+    that was used last. Looking changes nothing. In your own mail, nothing is marked as read.
     """
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -230,7 +230,7 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
     """Show what the member NAME heard, said and did. Default: the lead.
 
-    TEAM defaults to the last team with a message.
+    TEAM defaults to the team that was used last.
     """
     with importing():
         from deskmate.faces.cli.output import tail_output
@@ -275,7 +275,7 @@ def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_j
     if words and word is None:
         raise click.UsageError("Answer with: deskmate answer [ID] yes|always|no [WORDS]", ctx)
     if word and as_json:
-        raise click.UsageError("--json lists questions. Leave it out to answer one.", ctx)
+        raise click.UsageError("--json only lists questions. Leave it out to answer one.", ctx)
     with importing():
         from deskmate.faces.cli.output import action_output
 
@@ -298,7 +298,7 @@ def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
 def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     """Show what a TEAM has used and spent, by member and model.
 
-    TEAM defaults to the last team with a message.
+    TEAM defaults to the team that was used last.
     """
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -336,9 +336,9 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
     or --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
     """
     if as_json and accept:
-        raise click.UsageError("--json shows and --accept acts; take one of them.", ctx)
+        raise click.UsageError("--json and --accept cannot be used together.", ctx)
     if yes and not accept:
-        raise click.UsageError("--yes goes with --accept.", ctx)
+        raise click.UsageError("--yes needs --accept.", ctx)
     with importing():
         from deskmate.faces.cli.output import doctor_output as face
 
@@ -368,7 +368,7 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     content of each file: you are asked again if a file changes. Exits with 1 if you do not trust what is shown.
     """
     if (lists and (revoke or team)) or (yes and (lists or revoke)):
-        raise click.UsageError("--list goes with nothing else, and --yes with what trusts.", ctx)
+        raise click.UsageError("--list takes no other option, and --yes is only for trusting.", ctx)
     folder = path or ctx.meta["workspace"]
     with importing():
         from deskmate.faces.cli import trust_command as face

@@ -3,17 +3,17 @@
 `trust_prompt` shows the files and asks. `deskmate.trust` reads and stores what is trusted.
 """
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
-from deskmate import Refused, app
-from deskmate.faces.common.error_log import logging_to
+from deskmate import app
+from deskmate.errors import Refused
+from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.terminal_text import exact
-from deskmate.faces.common.text_tables import note, put, warn
+from deskmate.faces.common.text_tables import note, put
 from deskmate.faces.common.trust_prompt import ask, keep, shown
 from deskmate.queries.stream_reader import workspace_at
 from deskmate.queries.team_view import SeenPolicy, look_at_policy
@@ -21,26 +21,27 @@ from deskmate.trust.approvals import Survey, Trust, survey
 from deskmate.trust.team_signature import Signing
 
 NOT_TRUSTED = 1
-_NO_TERMINAL = "nothing was trusted, as there is no terminal to ask at; to trust what was shown: add --yes"
+_NO_TERMINAL = "Nothing was trusted, because there is no terminal to ask at"
+_ADD_YES = "To trust what was shown, add --yes."
 _DIGITS = 16
 
 
 def trust(folder: Path | None, *, asks: bool) -> int:
     """Show what a workspace tells agents to do, and trust it if the person agrees. Return the exit code."""
-    settings = app.load(os.environ)
+    settings = app.load(app.environment())
     with logging_to(note):
         found = survey(folder, settings.state, reads=True)
     if found.trouble:
-        warn(found.trouble)
+        note(error_text(found.trouble))
     if found.consent.trusted and not found.fresh:
         return put([f"trusted as it is: {_place(found)}{_named(found.consent.approved or ())}"])
     if not (asks and found.fresh):
         put(list(shown(found, settings, whole=True)))
     elif not _at_terminal():
         put(list(shown(found, settings, whole=True)))
-        raise Refused(_NO_TERMINAL)
+        raise Refused(_NO_TERMINAL, _ADD_YES)
     elif ask(found, settings) != "trust":
-        note("nothing was trusted")
+        note("Nothing was trusted.")
         return NOT_TRUSTED
     keep(found, settings)
     return put([f"trusted: {_place(found)}{_named(found.unused)}"])
@@ -57,23 +58,23 @@ def _named(paths: Iterable[str]) -> str:
 def trust_team(folder: Path | None, team: str, *, asks: bool) -> int:
     """Show what a team permits itself, and mark it as the user's own if the person agrees. Return the exit code."""
     seen = look_at_policy(folder, team)
-    signing = Signing(app.state_folder(os.environ), seen.workspace)
+    signing = Signing(app.state_folder(app.environment()), seen.workspace)
     if signing.signed(seen.team):
         return put([f"team {seen.team} is yours already"])
     put(list(_team_lines(seen)), seen.damage)
     if asks and not _at_terminal():
-        raise Refused(_NO_TERMINAL)
-    if asks and not click.confirm("go on with it as with a team that you began?", err=True):
-        note("nothing was trusted")
+        raise Refused(_NO_TERMINAL, _ADD_YES)
+    if asks and not click.confirm("Trust it like a team that you started?", err=True):
+        note("Nothing was trusted.")
         return NOT_TRUSTED
     signing.sign(seen.team)
-    return put([f"team {seen.team} is yours from now on; go on with: deskmate resume {seen.team}"])
+    return put([f"team {seen.team} is trusted. To continue it, run: deskmate resume {seen.team}"])
 
 
 def _team_lines(seen: SeenPolicy) -> Iterator[str]:
-    yield f"team {seen.team} was not begun by you in {exact(str(seen.workspace))}"
+    yield f"you did not start team {seen.team} in {exact(str(seen.workspace))}"
     if seen.home:
-        yield f"  founded from team {exact(seen.home)}, which has to be yours, too"
+        yield f"  started from team {exact(seen.home)}, which you must trust too"
     yield f"  members: {', '.join(map(exact, seen.members)) or 'nobody'}"
     yield f"  permission mode: {seen.mode}"
     yield from (f"  permission mode of {exact(name)}: {mode}" for name, mode in seen.modes.items())
@@ -87,9 +88,9 @@ def _at_terminal() -> bool:
 
 def listing() -> int:
     """Print what is trusted, by workspace."""
-    kept = Trust(app.state_folder(os.environ)).all()
+    kept = Trust(app.state_folder(app.environment())).all()
     if not kept:
-        note("nothing is trusted")
+        note("Nothing is trusted.")
     return put([line for place, approved in sorted(kept.items()) for line in _lines(place, approved)])
 
 
@@ -101,7 +102,7 @@ def _lines(place: str, approved: dict[str, str]) -> Iterator[str]:
 def revoke(folder: Path | None) -> int:
     """Stop trusting a workspace."""
     place = workspace_at(folder)
-    known = Trust(app.state_folder(os.environ)).revoke(place)
+    known = Trust(app.state_folder(app.environment())).revoke(place)
     words = "is not trusted any more" if known else "was not trusted"
     return put([f"{exact(str(place))} {words}"])
 
@@ -109,5 +110,5 @@ def revoke(folder: Path | None) -> int:
 def revoke_team(folder: Path | None, team: str) -> int:
     """No longer treat a team as the user's own."""
     seen = look_at_policy(folder, team)
-    known = Signing(app.state_folder(os.environ), seen.workspace).revoke(seen.team)
+    known = Signing(app.state_folder(app.environment()), seen.workspace).revoke(seen.team)
     return put([f"team {seen.team} {'is not yours any more' if known else 'was not yours'}"])

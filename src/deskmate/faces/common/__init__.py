@@ -6,12 +6,12 @@ text_tables         rows in columns, at any width
 listings            members, board, mail and cost as lines
 progress_lines      what a team does, one line each
 call_summaries      what a tool call is about, and why it failed
-conversation_start  how a conversation was started, and what is said on leaving
+run_start           from what was typed to a request, and what is said on leaving
 trust_prompt        what a repository tells agents, shown before it counts
 command_start       suggestions for mistyped words, stdin, fast imports
 stop_signals        signals that stop a run
 interrupt_key       Ctrl-C at a terminal: interrupt first, then stop
 output_stream       output that never blocks the program
-error_log           tracebacks in a private file
+error_log           errors as people read them, and tracebacks in a private file
 exit_codes          exit codes that several commands share
 """

@@ -3,10 +3,9 @@
 import difflib
 import gc
 import json
-import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -58,7 +57,9 @@ class Speaking(SuggestingGroup):
         args = [*options, *rest[1:]]
         _, more = self._behind_options(ctx, args)
         if more:
-            ctx.fail(f"Only options may follow words in quotes, and '{more[0]}' is none. Put all into the same quotes.")
+            ctx.fail(
+                f"Only options may follow a message in quotes, not '{more[0]}'. Put everything in the same quotes."
+            )
         return rest[0], args
 
     def _behind_options(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str]]:
@@ -67,7 +68,19 @@ class Speaking(SuggestingGroup):
         return args[: len(args) - len(rest)], rest
 
     def way_out(self, ctx: click.Context, args: list[str]) -> str:
-        return f"To say it to the lead: {shlex.join(['deskmate', *ctx.meta['options'], '--', *args])}"
+        return f"To send it to the lead: {shlex.join(['deskmate', *ctx.meta['options'], '--', *args])}"
+
+
+def amount_of(unit: str, example: str) -> Callable[[str], float]:
+    """Return the type of an option that takes a number of something, such as seconds. Its error shows the example."""
+
+    def amount(text: str) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            raise click.BadParameter(f"'{text}' is not a number of {unit}. Write it as in: {example}") from None
+
+    return amount
 
 
 @contextmanager
@@ -88,7 +101,10 @@ def at_terminal() -> bool:
 
 def can_draw() -> bool:
     """Return whether the terminal supports more than new lines."""
-    return os.environ.get("TERM", "") not in ("", "dumb")
+    # Imported here because it is slow, and the list of commands does not need it.
+    from deskmate import app
+
+    return app.can_draw(app.environment())
 
 
 def from_stdin() -> str | None:
@@ -108,7 +124,5 @@ def bounded(words: str) -> str:
 
     # A lone surrogate is stored as a character of the same number of bytes.
     if len(json.dumps(words, ensure_ascii=False).encode("utf-8", "surrogatepass")) > GOAL_CAP:
-        raise click.UsageError(
-            f"That is more than the {GOAL_CAP:,} bytes of a message. Put it into a file and name that."
-        )
+        raise click.UsageError(f"A message has at most {GOAL_CAP:,} bytes. Put the text in a file and name the file.")
     return words

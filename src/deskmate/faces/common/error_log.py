@@ -1,4 +1,4 @@
-"""Tracebacks in a private file.
+"""Errors as people read them, and tracebacks in a private file.
 
 Neither the file nor a logged line shows a secret that this process knows.
 """
@@ -10,16 +10,41 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
-from deskmate.faces.common.terminal_text import one_line
+from deskmate.faces.common.terminal_text import clean, one_line
+
+PROGRAM = "deskmate: "
+
+
+class Explained(Protocol):
+    """An error or a warning: what happened, and how to fix it, or empty."""
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+
+    @property
+    def hint(self) -> str:
+        """How to fix it, or empty."""
+
+
+def error_lines(error: Explained) -> list[str]:
+    """Return what happened, then how to fix it. Either may take several lines."""
+    return [line for text in (error.message, error.hint) for line in clean(text).splitlines()]
+
+
+def error_text(error: Explained, before: str = PROGRAM) -> str:
+    """Return an error as text for a terminal, with `before` in front of the message."""
+    return before + "\n".join(error_lines(error))
 
 
 def keep(words: str, error: BaseException) -> Path:
     """Append an error and its traceback. Return the file. Raises OSError if it cannot be written."""
     # Imported here because it is slow, and most commands have nothing to log.
-    from deskmate.app import state_folder
+    from deskmate.app import environment, state_folder
 
-    file = state_folder(os.environ) / "error.log"
+    file = state_folder(environment()) / "error.log"
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} process {os.getpid()}: {words}\n"
     text = head + "".join(traceback.format_exception(error)) + "\n"
@@ -56,12 +81,12 @@ class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         words = record.getMessage()
         if record.exc_info and (error := record.exc_info[1]):
-            words = f"{words}: {type(error).__name__}: {error}; {_where(words, error)}"
-        self._note(f"deskmate: {record.levelname.lower()}: {one_line(discreet(words))}")
+            words = f"{words}: {type(error).__name__}: {error}. {_where(words, error)}"
+        self._note(f"{PROGRAM}{record.levelname.lower()}: {one_line(discreet(words))}")
 
 
 def _where(words: str, error: BaseException) -> str:
     try:
-        return f"details in {keep(words, error)}"
+        return f"Details are in {keep(words, error)}"
     except OSError as trouble:
-        return f"the details could not be kept: {trouble.strerror}"
+        return f"The details could not be saved: {trouble.strerror}"

@@ -124,11 +124,11 @@ def _proof(task: SeenTask) -> str:
 
 
 def inbox_lines(seen: SeenInbox, now: float) -> list[CleanLine]:
-    """Return a member's mail: unheard messages first, marked, then the others."""
+    """Return a member's mail: unread messages first, marked, then the others."""
     unheard = [letter for letter in seen.letters if letter.heard is False]
     rest = [letter for letter in seen.letters if letter.heard is not False]
     count = len(seen.letters) + seen.before
-    what = f"{count} message{'' if count == 1 else 's'}" if seen.member == "user" else f"{len(unheard)} unheard"
+    what = f"{count} message{'' if count == 1 else 's'}" if seen.member == "user" else f"{len(unheard)} unread"
     lines: list[CleanLine] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
     for letter in [*unheard, *rest]:
         lines += letter_lines(letter, seen.team, seen.colours, now)
@@ -154,7 +154,7 @@ def cost_lines(seen: SeenCost, sheet: Sheet) -> list[CleanLine]:
     rows.append(["all", "", *_sum_cells(seen.total)])
     lines = [(Cell(f"team {seen.team}"),), *sheet.lines(rows, gives=1, keeps=len(rows[0]) - 1)]
     if seen.put_away.calls:
-        away = f"and in teams that were put away: {seen.put_away.calls:,} calls, {dollars(seen.put_away)}"
+        away = f"and in archived teams: {seen.put_away.calls:,} calls, {dollars(seen.put_away)}"
         lines.append((Cell(away),))
     return lines
 

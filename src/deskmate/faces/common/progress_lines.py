@@ -95,7 +95,7 @@ class Progress:
                 lines = filter(None, map(one_line, reversed(self._words[member].splitlines())))
                 self._show_live(member, next(lines, ""))
             case ThinkingDelta():
-                self._show_live(member, "thinks")
+                self._show_live(member, "thinking")
             case CallDelta(tool):
                 self._show_live(member, tool)
             case RetryDelta(seconds, reason, model):
@@ -126,7 +126,7 @@ class Progress:
         elif entry.type == "ended":
             self._show(member, f"{entry.background} ended: {entry.status}")
         elif entry.type == "compacted":
-            self._show(member, "made room: what came before is now a summary")
+            self._show(member, "made room: a summary replaces everything before")
         elif entry.type == "heard":
             for damage in entry.damage:
                 self._show(member, f"could not read mail: {damage}")
@@ -137,7 +137,7 @@ class Progress:
             self._show(member, told[0])
         elif not ok:
             # Keep half of the line for the reason: a long command must not push it out.
-            label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "a call from before"
+            label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "an earlier call"
             self._show(member, f"{told[1] if told else f'{label} failed'}: {reason(text)}")
 
     def _show(self, member: str, text: str) -> None:
@@ -179,6 +179,6 @@ def cells_of(number: int) -> int:
 def retry_line(seconds: float, reason: str, model: str) -> str:
     """Return a line saying that a model is asked again, and when. The model is named only once."""
     if not seconds:
-        return f"asks {model} now: {reason}"
+        return f"asking {model} instead: {reason}"
     when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"
-    return f"{reason}; asks again {when}" if model in reason else f"asks {model} again {when}: {reason}"
+    return f"{reason}. Trying again {when}" if model in reason else f"trying {model} again {when}: {reason}"

@@ -10,7 +10,7 @@ from types import FrameType
 
 import anyio
 
-STOPPING = "deskmate: stopping; once more ends it at once"
+STOPPING = "deskmate: stopping. Press Ctrl-C again to stop at once"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

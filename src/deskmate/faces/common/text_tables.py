@@ -117,7 +117,10 @@ def sheet_for(stream: TextIO) -> Sheet:
         cells = os.get_terminal_size(stream.fileno()).columns or None
     except OSError:
         return Sheet(None, colour=False)
-    return Sheet(cells, colour=not os.environ.get("NO_COLOR"))
+    # Imported here because it is slow, and a pipe does not need it.
+    from deskmate.app import environment, wants_colour
+
+    return Sheet(cells, colour=wants_colour(environment()))
 
 
 def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
@@ -125,7 +128,7 @@ def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
     for words in damage[:_MOST_TOLD]:
         warn(f"damaged: {words}")
     if len(damage) > _MOST_TOLD:
-        warn(f"damaged: {len(damage) - _MOST_TOLD:,} more; see them with: deskmate doctor")
+        warn(f"damaged: {len(damage) - _MOST_TOLD:,} more. To see them, run: deskmate doctor")
     with OutputStream(sys.stdout) as output_stream:
         output_stream.put("".join(f"{line}\n" for line in lines))
         output_stream.drain(None)

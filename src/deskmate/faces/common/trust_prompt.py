@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from deskmate import DeskmateError, Refused
 from deskmate.app import Settings
-from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.terminal_text import exact, one_line
+from deskmate.errors import DeskmateError, Refused
+from deskmate.faces.common.error_log import error_lines, error_text, logging_to
+from deskmate.faces.common.terminal_text import exact
 from deskmate.faces.common.text_tables import note
 from deskmate.trust.approvals import Consent, Survey, Trust, survey
 
@@ -22,6 +22,9 @@ Answer: TypeAlias = Literal["trust", "without", "leave"]
 
 # How much of each file is shown at first. The whole file is shown on request.
 _SHOWN_LINES, _SHOWN_CHARACTERS = 12, 400
+_WAYS = (
+    "To see it and decide, run: deskmate trust. For this run only, add --trust. A team keeps the notes it started with."
+)
 _ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w": "without", "q": "leave"}
 
 
@@ -36,17 +39,16 @@ def consent_of(
     with logging_to(tell):
         found = survey(folder, settings.state, reads=trusts or asks)
     if found.trouble:
-        tell(f"deskmate: {one_line(found.trouble)}")
+        tell(error_text(found.trouble))
     if trusts:
         paths = ", ".join(exact(one.path) for one in found.whole.definitions)
-        tell(f"trusted in this run: {paths or 'nothing is there to be trusted'}")
+        tell(f"trusted in this run: {paths or 'nothing here needs trust'}")
         return found.whole
     if not found.unused:
         return found.consent
     if asks:
         return _asked(found, settings)
-    way = "look and decide with: deskmate trust, or add --trust; a team keeps the notes it was begun with"
-    tell(f"deskmate: not used, as you have not trusted it: {_unused(found)}; {way}")
+    tell(f"deskmate: not used, because you have not trusted it: {_unused(found)}\n{_WAYS}")
     return found.consent
 
 
@@ -56,7 +58,7 @@ def _asked(found: Survey, settings: Settings) -> Consent | None:
         try:
             keep(found, settings)
         except Refused as error:
-            note(f"deskmate: {one_line(str(error))}")
+            note(error_text(error))
         return found.whole
     return None if answer == "leave" else found.consent
 
@@ -76,12 +78,12 @@ def _unused(found: Survey) -> str:
 
 def ask(found: Survey, settings: Settings) -> Answer:
     """Show what is new or changed and ask the person at the terminal. Input typed before the question is discarded."""
-    note(f"{exact(str(found.workspace))} has files that tell agents what to do, and you have not trusted these:")
+    note(f"{exact(str(found.workspace))} has files that instruct agents. You have not trusted these:")
     for line in shown(found, settings, whole=False):
         note(line)
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     while True:
-        print("t: trust them; s: show them whole; Enter: go on without them; q: leave > ", end="", file=sys.stderr)
+        print("t: trust them, s: show all of them, Enter: continue without them, q: leave > ", end="", file=sys.stderr)
         sys.stderr.flush()
         typed = _typed()
         if typed is None:
@@ -106,7 +108,7 @@ def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
     try:
         found.whole.narrowed(settings)
     except DeskmateError as error:
-        yield f"this cannot be used: {one_line(str(error))}"
+        yield from error_lines(error)
 
 
 def _page(lines: list[str]) -> None:
@@ -115,7 +117,7 @@ def _page(lines: list[str]) -> None:
     for start in range(0, len(lines), rows):
         note("\n".join(lines[start : start + rows]))
         if start + rows < len(lines):
-            print(f"{len(lines) - start - rows:,} more; Enter: go on; q: enough > ", end="", file=sys.stderr)
+            print(f"{len(lines) - start - rows:,} more (Enter: continue, q: stop) > ", end="", file=sys.stderr)
             sys.stderr.flush()
             if _typed() in (None, "q"):
                 return

@@ -14,11 +14,11 @@ drawing         lines, rows and transcript pieces
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.faces.common.conversation_start import ConversationStart
+    from deskmate.app import RunRequest
 
 
-def carry_out(sitting: "ConversationStart") -> int:
-    """Open the wanted team on a screen and return the exit code. Raises DeskmateError."""
+def carry_out(request: "RunRequest") -> int:
+    """Open the requested team on a screen and return the exit code. Raises DeskmateError."""
     from deskmate.faces.tui.tui_start import open_screen
 
-    return open_screen(sitting)
+    return open_screen(request)

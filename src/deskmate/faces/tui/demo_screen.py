@@ -47,7 +47,7 @@ class _Show:
     async def _perform(self, rehearsal: Rehearsal, screen: DeskmateApp) -> None:
         self.rehearsed = await rehearsal.play(_Onlooker(screen))
         verdict = "pass" if self.rehearsed.passed else "fail"
-        screen.end_show(f"The show is over; the application's own tests, run once more, {verdict}.")
+        screen.end_show(f"The demo is over. The application's own tests, run once more, {verdict}.")
 
     def note(self, words: str) -> None:
         """Show a message of the program, if there is a screen."""
@@ -65,10 +65,10 @@ class _Onlooker:
 
     async def ask(self, question: Question) -> Answer:
         """Say how much time there is. The answer is given on the screen, not through this method."""
-        self._screen.note(f"{question.member} asks; after {PATIENCE_SECONDS:.0f} seconds the script answers")
+        self._screen.note(f"{question.member} has a question. After {PATIENCE_SECONDS:.0f} seconds the script answers.")
         while True:
             await anyio.sleep_forever()
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         """Show the script's answer."""
-        self._screen.note(f"nobody answered, so the script says as the user: {answer}")
+        self._screen.note(f"Nobody answered, so the script answers for the user: {answer}")

@@ -15,37 +15,37 @@ from deskmate.faces.common.chat.chat_commands import COMMANDS
 _KEY_CELLS = 24
 KEYS = {
     "Everywhere": {
-        "F1": "this help; Esc closes it",
-        "F2 F3 F4": "members, board, mail; once more: back",
-        "F5": "the questions: y yes, a twice always, n no, w no with words",
-        "F6": "read: the conversation gets the keys",
+        "F1": "show this help; Esc closes it",
+        "F2 F3 F4": "go to members, board or mail; again: go back",
+        "F5": "go to the questions: y yes, a twice always, n no, w no with a reason",
+        "F6": "read the conversation with the keys below",
         "Tab, Alt+↓": "watch the next member",
-        "Shift+Tab, Alt+↑": "watch the member before",
-        "Alt+Home": "watch the lead; among the members Home, too",
+        "Shift+Tab, Alt+↑": "watch the previous member",
+        "Alt+Home": "watch the lead; in the list of members, Home does too",
         "PageUp, PageDown": "scroll the conversation",
         "Ctrl+F": "find in the conversation",
-        "Esc": "back to writing; there, if nothing is typed: interrupt who is watched",
-        "Ctrl-C": "drop what is typed, else interrupt who is watched; twice: leave",
-        "the mouse": "selects words; Ctrl-C copies them then",
+        "Esc": "go back to writing; if nothing is typed there, interrupt the watched member",
+        "Ctrl-C": "clear what is typed, or interrupt the watched member; twice: leave",
+        "mouse": "select text; Ctrl-C then copies it",
     },
     "Writing": {
-        "Enter": "send, to who is watched",
-        "Ctrl+J, Shift+Enter": "a new line",
-        "↑ ↓": "what was typed before",
-        "Ctrl+End, End": "the end of the conversation; End where nothing is typed",
-        "→": "take the word that is suggested",
-        "Ctrl-D": "leave, where nothing is typed",
+        "Enter": "send to the watched member",
+        "Ctrl+J, Shift+Enter": "start a new line",
+        "↑ ↓": "show what you typed before",
+        "Ctrl+End, End": "go to the end of the conversation; End only if nothing is typed",
+        "→": "accept the suggested word",
+        "Ctrl-D": "leave, if nothing is typed",
     },
     "Reading (F6)": {
-        "↑ ↓": "choose what was said or done",
-        "Enter, o": "unfold or fold it; a click does, too",
-        "O": "unfold all, fold all",
-        "/": "find; n further up, N further down",
-        "g G": "the beginning, the end",
+        "↑ ↓": "choose an entry",
+        "Enter, o": "unfold or fold it; a click does too",
+        "O": "unfold or fold all entries",
+        "/": "find; n goes to the match above, N to the one below",
+        "g G": "go to the beginning, to the end",
     },
     "Board and mail (F3, F4)": {
         "↑ ↓ Enter": "choose, open and close",
-        "f": "mail of all, or of who is watched",
+        "f": "show all mail, or only that of the watched member",
     },
 }
 
@@ -66,7 +66,7 @@ class HelpScreen(ModalScreen[None]):
 def help_table() -> Table:
     """Return all keys and commands, and what each does."""
     commands = {command.usage: command.about for command in COMMANDS.values()}
-    more = {"@NAME WORDS": "say something to a teammate", "//WORDS, @@WORDS": "say words that begin with / or @"}
+    more = {"@NAME WORDS": "say something to a teammate", "//WORDS, @@WORDS": "say something that begins with / or @"}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(max_width=_KEY_CELLS)
     for title, keys in {**KEYS, "Commands": {**commands, **more}}.items():

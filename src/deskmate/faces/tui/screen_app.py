@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
@@ -12,10 +11,11 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from deskmate import DeskmateError
-from deskmate.app import LEAD, Feed
+from deskmate.app import LEAD, Feed, environment, wants_colour
 from deskmate.app.session import Session
+from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_lines import Talk
+from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
@@ -55,7 +55,7 @@ class DeskmateApp(App[None]):
         keep: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
+        super().__init__(ansi_color=None if wants_colour(environment()) else True)
         self.ansi_theme_dark = NAMED
         self.register_theme(THEME)
         self.theme = THEME.name
@@ -105,7 +105,7 @@ class DeskmateApp(App[None]):
                 try:
                     await deed
                 except DeskmateError as error:
-                    self.note(str(error))
+                    self.note(error_text(error, before=""))
 
         self.run_worker(do(), group="deeds")
 
@@ -134,8 +134,8 @@ class DeskmateApp(App[None]):
         name = self._team.watching.chosen
         busy = ", ".join(self._session.busy)
         if not self._interrupt():
-            self.note(f"{name} is at rest{f'; busy: {busy}' if busy else ''}")
-        self.note("Ctrl-C once more leaves")
+            self.note(f"{name} is not working{f'. Busy: {busy}' if busy else ''}")
+        self.note("Press Ctrl-C again to leave")
 
     def on_team_screen_cut(self) -> None:
         """Interrupt the watched member, if it is busy."""
@@ -146,7 +146,7 @@ class DeskmateApp(App[None]):
         if name not in self._session.busy:
             return False
         self._do(self._session.interrupt(name))
-        self.note(f"{name} is interrupted, and rests until you write to it")
+        self.note(f"{name} is interrupted. It waits until you write to it")
         return True
 
     def on_draft_ended(self) -> None:
@@ -167,7 +167,7 @@ class DeskmateApp(App[None]):
         """Say that the demo is over. A half-typed draft can still be finished, nothing else typed, and `q` leaves."""
         self._over = True
         is_typing = self._team.end_typing()
-        self.note(f"{words}\n{'once nothing is typed, ' if is_typing else ''}q leaves")
+        self.note(f"{words}\n{'Send or clear what you typed, then press' if is_typing else 'Press'} q to leave.")
 
     def action_leave_show(self) -> None:
         """Leave a demo that is over."""

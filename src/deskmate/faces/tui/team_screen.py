@@ -15,9 +15,9 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
-from deskmate import DeskmateError
 from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
+from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.listings import colours_of
 from deskmate.faces.tui.drawing.panel_titles import entitle

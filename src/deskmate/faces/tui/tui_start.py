@@ -12,12 +12,12 @@ from contextlib import contextmanager
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Settings
+from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.faces.common.chat.input_history import InputHistory
-from deskmate.faces.common.conversation_start import ConversationStart
-from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.run_start import parting
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -28,12 +28,11 @@ _HANG_UP_SECONDS = 0.2
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-def open_screen(sitting: ConversationStart) -> int:
-    """Open the wanted team on a screen and return the exit code. Raises DeskmateError."""
+def open_screen(request: RunRequest) -> int:
+    """Open the requested team on a screen and return the exit code. Raises DeskmateError."""
     app.seclude()
-    app.raise_open_files()
-    settings = sitting.settings()
-    visit = _Visit(sitting, settings)
+    app.raise_open_files(app.environment())
+    visit = _Visit(request)
     stop_signals = StopSignals(visit.note)
     with stop_signals.signals():
         anyio.run(visit.play, stop_signals)
@@ -48,30 +47,29 @@ def open_screen(sitting: ConversationStart) -> int:
 class _Visit:
     """A person at a team's screen. `parting`: what to print at the end. `left`: whether the person ended it."""
 
-    def __init__(self, sitting: ConversationStart, settings: Settings) -> None:
-        self._sitting, self._settings = sitting, settings
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
         self._screen: DeskmateApp | None = None
         self.parting, self.left = "", False
 
     async def play(self, stop_signals: StopSignals) -> None:
         """Show the team until the person leaves or a signal stops it."""
-        feed, sitting = Feed(), self._sitting
+        feed = Feed()
         session: Session | None = None
         try:
             with anyio.CancelScope() as scope, stop_signals.stops(scope):
-                opened = attended(sitting.wanted(self._settings), feed, continues=sitting.continues)
-                async with opened as session:
+                async with attended(self._request, feed) as session:
                     await self._show(session, feed, stop_signals)
                     self.left = True
         finally:
             # Only now is it known whether the team is kept.
-            self.parting = sitting.parting(session) if session else ""
+            self.parting = parting(self._request, session) if session else ""
 
     async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
         self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
-        for warning in self._settings.warnings:
-            self.note(f"warning: {warning}")
+        for warning in self._request.settings.warnings:
+            self.note(error_text(warning, before="warning: "))
         with noting(screen.note):
             await run_screen(screen, stop_signals)
 
@@ -87,7 +85,7 @@ class _Typed:
     """The input history. An error in storing it is reported once and has no other effect."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        self._history, self._tell, self._told = InputHistory.of_user(os.environ), tell, False
+        self._history, self._tell, self._told = InputHistory.of_user(app.environment()), tell, False
         self.before: list[str] = []
         with self._telling():
             self.before = self._history.read()
@@ -103,7 +101,7 @@ class _Typed:
             yield
         except OSError as error:
             if not self._told:
-                self._tell(f"what is typed here is not kept for the next time: {error}")
+                self._tell(f"The input history cannot be saved: {error}")
             self._told = True
 
 

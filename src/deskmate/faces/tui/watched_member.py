@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Callable
 from typing import NoReturn
 
-from deskmate import StoreError
 from deskmate.app import LEAD, USER, Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
+from deskmate.errors import StoreError
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
 from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, TranscriptPiece, waiting_piece
@@ -93,8 +93,8 @@ class Watching:
 
     @property
     def _nothing(self) -> TranscriptPiece:
-        words = "write what is to be done, and Enter" if self.chosen == LEAD else "nothing was said or done yet"
-        return TranscriptPiece("nothing", PieceKind.TOLD, f"{words}; F1 shows all keys")
+        words = "Type what you want done, then press Enter." if self.chosen == LEAD else "Nothing was said or done yet."
+        return TranscriptPiece("nothing", PieceKind.TOLD, f"{words} F1 shows all keys.")
 
     def keep_up(self) -> bool:
         """Note the current team. Return whether the watched member is no longer on it.

@@ -54,8 +54,8 @@ class AnthropicModel:
     ) -> None:
         if thinking_tokens and not LEAST_THINKING_TOKENS <= thinking_tokens < limits.output:
             raise BadSettings(
-                f"{thinking_tokens} thinking tokens for {model!r}: set 0, or {LEAST_THINKING_TOKENS} and more "
-                f"but fewer than the {limits.output} tokens it may give"
+                f"{model!r} cannot have {thinking_tokens} thinking tokens",
+                f"Set 0, or at least {LEAST_THINKING_TOKENS} and less than the {limits.output} tokens of an answer.",
             )
         url = f"{base_url.rstrip('/')}/v1/messages"
         self._at = ProviderEndpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, source)
@@ -120,7 +120,7 @@ class MessageFold:
     def reply(self) -> Reply:
         """Return the reply. Raises ModelTrouble if the stream ended before the message did."""
         if not self.finished:
-            raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
+            raise ModelTrouble(f"{self._at.model} stopped in the middle of its answer")
         end = self._end()
         pieces = [self._pieces[index] for index in sorted(self._pieces)]
         said = blocks(pieces, cut=end != "done")

@@ -1,5 +1,6 @@
 """One HTTP client for all models of a process."""
 
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 
@@ -32,15 +33,23 @@ def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True)
     """Return a client to share between models. The caller closes it.
 
     A provider that is silent for `silence_seconds` counts as lost, and so does a wait that long for a connection.
+    Certificates are checked against those of the system, or of SSL_CERT_FILE or SSL_CERT_DIR if one is set.
     Without `secure`, the client works only for http:// addresses, and saves the 20 ms for loading certificates.
     """
     return httpx2.AsyncClient(
-        verify=secure,
+        verify=_system_certificates() if secure else False,
         timeout=httpx2.Timeout(
             connect=CONNECT_SECONDS, read=silence_seconds, write=WRITE_SECONDS, pool=silence_seconds
         ),
         limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60),
     )
+
+
+def _system_certificates() -> ssl.SSLContext:
+    context = httpx2.create_ssl_context()
+    # Many companies sign without key identifiers. From 3.13 on, Python refuses that, and no other program does.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 async def ask(
@@ -59,16 +68,32 @@ async def ask(
                 async for event in events:
                     yield event
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-        raise ModelRejected(f"{at.model} has no usable address: {at.hide(str(error))}; check its base URL") from error
+        raise ModelRejected(
+            f"The address of {at.model} is not valid: {at.hide(str(error))}", "Check its base URL."
+        ) from error
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        if (reason := _distrust(error)) is not None:
+            raise ModelRejected(
+                f"The certificate of {at.place} is not trusted: {at.hide(reason)}",
+                "If your company signs it, add its authority to the certificates of your system, "
+                "or to the file in SSL_CERT_FILE.",
+            ) from error
         late = isinstance(error, httpx2.ConnectTimeout)
         reason = f"no answer in {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
         raise Unreachable(f"Cannot connect to {at.place}: {reason}") from error
     except httpx2.TimeoutException as error:
-        raise ModelTrouble(f"{at.model} kept silent too long ({type(error).__name__})") from error
+        raise ModelTrouble(f"{at.model} sent nothing for too long ({type(error).__name__})") from error
     except httpx2.HTTPError as error:
         reason = at.hide(str(error)) or "no reason given"
-        raise ModelTrouble(f"the connection to {at.model} failed: {type(error).__name__}: {reason}") from error
+        raise ModelTrouble(f"The connection to {at.model} failed: {type(error).__name__}: {reason}") from error
+
+
+def _distrust(error: BaseException) -> str | None:
+    """Return why a certificate was refused, or None if the connection failed for another reason."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause.verify_message if cause is not None else None
 
 
 async def drain(events: AsyncGenerator[ServerEvent, None]) -> None:
@@ -85,8 +110,8 @@ async def _events(at: ProviderEndpoint, response: httpx2.Response) -> AsyncGener
             size += len(piece)
             if size > STREAM_CAP:
                 raise ModelRejected(
-                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, so Deskmate stopped reading; "
-                    "check its base URL, or choose another model"
+                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, so Deskmate stopped reading",
+                    "Check its base URL, or choose another model.",
                 )
             if not streams:
                 head = (head + piece)[:BODY_CAP]
@@ -105,7 +130,7 @@ def _no_stream(at: ProviderEndpoint, body: str) -> ModelError:
     if fault:
         return failure(at, fault.status, fault)
     shown = at.hide(body)[:EXCERPT_CAP]
-    return ModelTrouble(f"{at.model} answered no stream of events but: {shown or 'nothing'}")
+    return ModelTrouble(f"{at.model} did not answer with a stream of events, but with: {shown or 'nothing'}")
 
 
 async def _refusal(at: ProviderEndpoint, response: httpx2.Response) -> ModelError:

@@ -99,7 +99,7 @@ class ChunkFold:
     def reply(self) -> Reply:
         """Return the reply. Raises ModelTrouble if the stream ended before the completion did."""
         if not self.finished and not self._stop:
-            raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
+            raise ModelTrouble(f"{self._at.model} stopped in the middle of its answer")
         end = self._end()
         pieces = (self._thinking, self._text, *self._calls)
         said = blocks(pieces, cut=end != "done")

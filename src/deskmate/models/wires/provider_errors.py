@@ -82,7 +82,7 @@ class ProviderEndpoint:
 
     def __post_init__(self) -> None:
         if self.key is not None and not _KEY.fullmatch(self.key):
-            raise BadSettings(f"{self.setting} holds blanks or characters that no key has; set the key again")
+            raise BadSettings(f"{self.setting} has spaces or characters that no key has", "Set the key again.")
 
     def hide(self, text: str) -> str:
         """Return a text for display: short, on one line, without the key."""
@@ -94,7 +94,7 @@ class ProviderEndpoint:
         """Return the JSON object of an event. Raises ModelTrouble if there is none: the event was cut on the way."""
         found = read_object(data)
         if found is None:
-            raise ModelTrouble(f"{self.model} sent an event that is no JSON object: {self.hide(data)[:EXCERPT_CAP]}")
+            raise ModelTrouble(f"{self.model} sent an event that is not a JSON object: {self.hide(data)[:EXCERPT_CAP]}")
         return found
 
 
@@ -148,16 +148,16 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
     """Return the error to raise for a status and a fault."""
     said = at.hide(fault.message) or "no reason given"
     if status in _DENIED:
-        return ModelRejected(f"{at.model} denied access ({status}): {said}; check {at.setting}")
+        return ModelRejected(f"{at.model} denied access ({status}): {said}", f"Check {at.setting}.")
     if status in _PASSING:
         return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
     if status == 413 or fault.too_long:
-        return PromptTooLong(f"the prompt is too long for {at.model}: {said}")
+        return PromptTooLong(f"The prompt is too long for {at.model}: {said}")
     if status >= 500:
         return ModelTrouble(f"{at.model} failed ({status}): {said}", retry_after)
     if status == 404:
-        return ModelRejected(f"{at.model} was not found ({status}): {said}; check the model's name and its base URL")
-    return ModelRejected(f"{at.model} does not take this request ({status}): {said}")
+        return ModelRejected(f"{at.model} was not found ({status}): {said}", "Check the model's name and its base URL.")
+    return ModelRejected(f"{at.model} does not accept this request ({status}): {said}")
 
 
 def retry_seconds(headers: Mapping[str, str]) -> float | None:

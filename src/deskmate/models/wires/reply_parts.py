@@ -14,6 +14,7 @@ FLAW_CAP = 200
 REPLY_CAP = 4 * 2**20
 # Far more calls than are run for one answer.
 CALLS_MOST = 1024
+_LESS = "Ask for less at once, or choose another model."
 
 
 class Room:
@@ -28,8 +29,8 @@ class Room:
         self._characters -= sum(map(len, texts))
         if self._characters < 0:
             raise ModelRejected(
-                f"{self._model} gave an answer of more than {REPLY_CAP:,} characters, so Deskmate stopped reading; "
-                "ask for less at once, or choose another model"
+                f"{self._model} gave an answer of more than {REPLY_CAP:,} characters, so Deskmate stopped reading",
+                _LESS,
             )
 
     def take_call(self, *texts: str) -> None:
@@ -38,8 +39,8 @@ class Room:
         self._calls -= 1
         if self._calls < 0:
             raise ModelRejected(
-                f"{self._model} asked for more than {CALLS_MOST:,} calls in one answer, and none was run; "
-                "ask for less at once, or choose another model"
+                f"{self._model} asked for more than {CALLS_MOST:,} calls in one answer, and none was run",
+                _LESS,
             )
 
 
@@ -119,7 +120,7 @@ def read_arguments(text: str) -> dict[str, Any] | str:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number in JSON")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 def _finite(text: str) -> float:

@@ -68,7 +68,7 @@ class EventParser:
     def _take(self, line: bytes) -> Iterator[ServerEvent]:
         self._lines_left -= 1
         if self._lines_left < 0:
-            raise ModelRejected(f"the stream has more than {LINES_CAP:,} lines; it is not read further")
+            raise ModelRejected(f"The answer has more than {LINES_CAP:,} lines, so Deskmate stopped reading")
         if not self._begun:
             self._begun, line = True, line.removeprefix(_BOM)
         if not line:
@@ -91,4 +91,4 @@ class EventParser:
 
     def _check_size(self, size: int) -> None:
         if size > EVENT_CAP:
-            raise ModelTrouble(f"an event of the stream is above {EVENT_CAP} bytes; it is not read further")
+            raise ModelTrouble(f"An event of the answer has more than {EVENT_CAP} bytes, so Deskmate stopped reading")

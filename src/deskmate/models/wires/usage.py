@@ -76,4 +76,4 @@ def read_tokens(value: object) -> int | None:
 @cache
 def _warn_of_estimates(model: str) -> None:
     """Log once that a model's tokens are estimated."""
-    _LOG.warning("%s does not report usable token counts; Deskmate estimates them from the text", model)
+    _LOG.warning("%s does not report usable token counts. Deskmate estimates them from the text.", model)

@@ -123,7 +123,7 @@ class ModelCalls:
                 reply = await self._ask(replace(prompt, passages=_asked(passages, summary_request(focus))), presence)
             except PromptTooLong as error:
                 if estimate(passages) < _SHORT:
-                    raise ModelRejected(_refuses_all(error)) from error
+                    raise _refuses_all(error) from error
                 passages = halved(passages)
             else:
                 return reply.text
@@ -210,10 +210,10 @@ def _flawed(call: Call, size: float) -> Call:
     return Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=f"Not run: {why}")
 
 
-def _refuses_all(error: PromptTooLong) -> str:
-    return (
-        f"{error}. Even a request with almost nothing of the conversation is too long, so a summary does not help. "
-        "Use another model: --model at the start, /model in a conversation"
+def _refuses_all(error: PromptTooLong) -> ModelRejected:
+    return ModelRejected(
+        f"{error}. Even a request with almost nothing of the conversation is too long, so a summary does not help",
+        "Use another model: --model at the start, /model in a conversation",
     )
 
 
@@ -235,7 +235,7 @@ def _system(transcript: Transcript) -> str:
     first = next((entry for _, entry in transcript.entries if not isinstance(entry, Noticed)), None)
     if not isinstance(first, Started):
         raise StoreCorrupt(
-            f"the transcript of '{transcript.name}' has lost its first record, which says who that is; "
-            "put the whole file back, or begin a new team"
+            f"The transcript of '{transcript.name}' has lost its first record",
+            "Restore the whole file from a copy, or start a new team.",
         )
     return brief(first.made_of)

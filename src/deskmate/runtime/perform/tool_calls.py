@@ -1,12 +1,12 @@
 """Runs what a model asked for: journal, tool, result.
 
-A tool sees only the `CallDesk` of its call.
+A tool sees only the `CallContext` of its call.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
@@ -29,7 +29,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team import members
 from deskmate.core.team.members import Joined, Member
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, Desk, Tool, Workspace
+from deskmate.ports import Background, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.streams.board import Board
@@ -50,14 +50,14 @@ _CUT_UNWRITTEN = (
     "so it could not be finished after the restart."
 )
 _LOG = logging.getLogger(__name__)
-Errand = Callable[[str, str, AgentType], Awaitable[Result]]
+RunSubagent = Callable[[str, str, AgentType], Awaitable[Result]]
 
 
 @runtime_checkable
 class ForeseeingTool(Protocol):
     """A tool that can tell beforehand that a call changes nothing, so that the user is not asked about it."""
 
-    async def foresee(self, arguments: Any, desk: Desk) -> Result | None:
+    async def foresee(self, arguments: Any, context: ToolContext) -> Result | None:
         """Return the result of a call that would change nothing as of now, otherwise None.
 
         Raises ToolError if the call would fail. Changes nothing itself.
@@ -65,8 +65,8 @@ class ForeseeingTool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CallDesk:
-    """The desk of one call."""
+class CallContext:
+    """The context of one call."""
 
     call: str
     again: bool
@@ -78,7 +78,7 @@ class CallDesk:
     parts: AgentParts
     background: Background
     transcript: Transcript
-    errands: Errand
+    run_subagents: RunSubagent
 
     @property
     def workspace(self) -> Workspace:
@@ -136,9 +136,9 @@ class CallDesk:
         """The files this agent knows, as of now. An earlier call may have changed some."""
         return self.transcript.memory.files
 
-    async def errand(self, prompt: str, agent_type: AgentType) -> Result:
+    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
         """Run a subagent that has the id of this call."""
-        return await self.errands(self.call, prompt, agent_type)
+        return await self.run_subagents(self.call, prompt, agent_type)
 
 
 class Calls:
@@ -152,15 +152,15 @@ class Calls:
         transcript: Transcript,
         parts: AgentParts,
         background: Background,
-        errands: Errand,
+        run_subagents: RunSubagent,
     ) -> None:
         self._team_state, self._me, self._mail, self._transcript = team_state, me, mail, transcript
-        self._parts, self._background, self._errands = parts, background, errands
+        self._parts, self._background, self._run_subagents = parts, background, run_subagents
         self._attempts: dict[str, Attempt] = {}
         self._printed: dict[str, LiveOutput] = {}
 
-    def _desk(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallDesk:
-        return CallDesk(
+    def _context(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallContext:
+        return CallContext(
             call=call.id,
             again=call.began,
             fixed=fixed,
@@ -171,7 +171,7 @@ class Calls:
             parts=self._parts,
             background=self._background,
             transcript=self._transcript,
-            errands=self._errands,
+            run_subagents=self._run_subagents,
         )
 
     async def attempts(self) -> Mapping[str, Attempt]:
@@ -189,7 +189,7 @@ class Calls:
         except ToolError:
             return Attempt(call.tool, (), inside=True, flawed=True)
         try:
-            return await tool.attempt(arguments, self._desk(call))
+            return await tool.attempt(arguments, self._context(call))
         except Exception as error:
             # A ToolError becomes the result when the call is run. Other errors would be lost, so log them once.
             if not isinstance(error, ToolError) and call.id not in self._attempts:
@@ -229,7 +229,7 @@ class Calls:
             tool, arguments = self._read(call)
         except ToolError:
             return ()
-        return tool.fix(arguments, self._desk(call))
+        return tool.fix(arguments, self._context(call))
 
     def _journalled(self, id_: str) -> tuple[str, ...]:
         """Return the values that the journal fixed for a call."""
@@ -249,7 +249,7 @@ class Calls:
             tool, arguments = self._read(call)
             if not isinstance(tool, ForeseeingTool):
                 return None
-            foreseen = await tool.foresee(arguments, self._desk(call))
+            foreseen = await tool.foresee(arguments, self._context(call))
         except ToolError as error:
             foreseen = Result(str(error), ok=False)
         except Exception:
@@ -281,7 +281,7 @@ class Calls:
             tool, arguments = self._read(call)
         except ToolError as error:
             return Result(str(error), ok=False)
-        running = tool.run(arguments, self._desk(call, self._journalled(call.id)))
+        running = tool.run(arguments, self._context(call, self._journalled(call.id)))
         return await outcome(call.tool, running, self._team_state.writer.redaction)
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
@@ -337,8 +337,9 @@ async def _outcome(what: str, work: Awaitable[Result]) -> Result:
         raise
     except Exception as error:
         _LOG.exception("%s failed", what)
+        where = "in Deskmate" if what in TOOLS else "of the tool itself"
         return Result(
-            f"{what} failed by an error in Deskmate ({type(error).__name__}: {error}). Try another way.", ok=False
+            f"{what} failed by an error {where} ({type(error).__name__}: {error}). Try another way.", ok=False
         )
 
 
@@ -355,9 +356,9 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
 
 
 # A call is read several times, and making a schema takes longer than everything else.
-@cache
+@lru_cache(maxsize=512)
 def _known(arguments: type[BaseModel]) -> str:
-    return ", ".join(arguments.model_json_schema()["properties"]) or "no arguments"
+    return ", ".join(arguments.model_json_schema().get("properties", ())) or "no arguments"
 
 
 def _flaw(flaw: Mapping[str, Any]) -> str:

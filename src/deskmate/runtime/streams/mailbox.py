@@ -107,7 +107,7 @@ class Mailbox:
 
     def _addressed(self, recipient: str, message: Message, id_: str) -> Envelope:
         if not isinstance(message, Fact):
-            raise BadInput(f"a message is one of the kinds of mail, as Plain(content=…), not {type(message).__name__}")
+            raise BadInput(f"{type(message).__name__} is not a kind of message", "Use one, such as Plain(content=…).")
         return Envelope(id_, self.me, recipient, self._writer.clock.timestamp(), message)
 
     def _check(self, envelope: Envelope) -> None:

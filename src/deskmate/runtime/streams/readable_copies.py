@@ -62,4 +62,4 @@ def _try(write: Write, roster: RosterState, board: BoardState) -> None:
     try:
         write(roster, board)
     except (OSError, StoreError) as error:
-        _LOG.warning("the readable copies of team %s are not current: %s", roster.team, error)
+        _LOG.warning("The readable copies of team %s are out of date: %s", roster.team, error)

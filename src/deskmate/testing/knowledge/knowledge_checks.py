@@ -12,6 +12,7 @@ that may be out of date is judged by the record it was made from, so a race is n
 import re
 from collections.abc import Callable, Iterator
 
+from deskmate.core.agent.work_mode import RESULT_TOOL
 from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.prompts import Prompt
@@ -111,7 +112,7 @@ def _mode_flaws(parts: PromptParts, truth: Truth, roster: RosterState) -> Iterat
     has = {*tools_of(truth.me.kind, truth.me.agent_type, planning=planning, delegate=delegates)}
     own = not (only_reads or planning or delegates)
     for tool in sorted(parts.offered):
-        if tool not in has if tool in TOOLS else not own:
+        if tool not in has if tool in TOOLS else not own and (tool != RESULT_TOOL or planning):
             yield f"{tool} is offered, and every call of it is refused now"
         elif planning and tool in TOOLS and tool not in PLANNING:
             yield f"{tool} is offered, and every call of it is refused in plan mode"

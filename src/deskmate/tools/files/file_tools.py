@@ -32,7 +32,7 @@ from deskmate.core.policy.secret_placeholders import (
 )
 from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool, Workspace
+from deskmate.ports import Tool, ToolContext, Workspace
 from deskmate.texts import text
 from deskmate.tools.clip import counted, cut, fitting, lines_of
 from deskmate.tools.files.diffs import diff
@@ -93,31 +93,31 @@ class EditArguments(PathArguments):
 class FileTool(Described):
     """A tool that works on one file."""
 
-    async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: PathArguments, context: ToolContext) -> Attempt:
         """Return the file that a call works on."""
-        path, inside = await desk.workspace.locate(arguments.path)
+        path, inside = await context.workspace.locate(arguments.path)
         return Attempt(self.name, (path,), inside)
 
 
 class EditingTool(FileTool):
     """A tool that changes one file."""
 
-    async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: PathArguments, context: ToolContext) -> Attempt:
         """Return the file that a call would change, and whether it names commands that run without asking."""
-        autorun = await desk.workspace.is_autorun(arguments.path)
-        return replace(await super().attempt(arguments, desk), autorun=autorun)
+        autorun = await context.workspace.is_autorun(arguments.path)
+        return replace(await super().attempt(arguments, context), autorun=autorun)
 
 
 class ReadFile(FileTool):
     """Reads a file, or a part of it."""
 
-    async def run(self, arguments: ReadArguments, desk: Desk) -> Result:
+    async def run(self, arguments: ReadArguments, context: ToolContext) -> Result:
         """Return the lines asked for, or the picture. The agent then counts as having read the whole file."""
-        path, _ = await desk.workspace.locate(arguments.path)
-        data = await desk.workspace.read(arguments.path)
+        path, _ = await context.workspace.locate(arguments.path)
+        data = await context.workspace.read(arguments.path)
         known = {path: fingerprint(data)}
         if media_type := picture_type(data):
-            image = await _keep_picture(path, data, media_type, desk)
+            image = await _keep_picture(path, data, media_type, context)
             return Result(f"{path}: {media_type}, {len(data):,} bytes", images=(image,), files=known)
         text = read_text(path, data)
         notes = (
@@ -125,18 +125,18 @@ class ReadFile(FileTool):
             if text.faithful
             else ["(Not UTF-8: � marks what cannot be shown. edit_file does not work on this file.)"]
         )
-        view = await to_thread.run_sync(_view, path, text.body, arguments, desk.redaction)
+        view = await to_thread.run_sync(_view, path, text.body, arguments, context.redaction)
         return Result("\n".join([*view, *notes]), files=known)
 
 
-async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> Image:
+async def _keep_picture(path: str, data: bytes, media_type: str, context: ToolContext) -> Image:
     if len(data) > MAX_PICTURE_BYTES:
         raise ToolError(
             f"{path} is a picture of {len(data):,} bytes, more than the {MAX_PICTURE_BYTES:,} a model takes. "
             "Make a smaller copy with bash and read that."
         )
-    blob = f"{blob_name(desk.call)}.{media_type.removeprefix('image/')}"
-    return Image(media_type, await desk.workspace.keep(blob, data))
+    blob = f"{blob_name(context.call)}.{media_type.removeprefix('image/')}"
+    return Image(media_type, await context.workspace.keep(blob, data))
 
 
 def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) -> list[str]:
@@ -194,21 +194,21 @@ class _Prepared:
 class ChangingTool(EditingTool):
     """A tool that first prepares the new content of a file, then writes it."""
 
-    async def foresee(self, arguments: PathArguments, desk: Desk) -> Result | None:
+    async def foresee(self, arguments: PathArguments, context: ToolContext) -> Result | None:
         """Return the result if the call would change nothing, else None. Raises ToolError if it cannot succeed."""
-        prepared = await self._prepare(arguments, desk)
+        prepared = await self._prepare(arguments, context)
         return prepared if isinstance(prepared, Result) else None
 
-    async def run(self, arguments: PathArguments, desk: Desk) -> Result:
+    async def run(self, arguments: PathArguments, context: ToolContext) -> Result:
         """Write the file. Raises ToolError if it is not as this agent has read it."""
         # Do all work before writing: after the write, nothing may interrupt the report of the outcome.
-        prepared = await self._prepare(arguments, desk)
+        prepared = await self._prepare(arguments, context)
         if isinstance(prepared, Result):
             return prepared
-        await desk.workspace.write(arguments.path, prepared.data, known=prepared.known)
+        await context.workspace.write(arguments.path, prepared.data, known=prepared.known)
         return prepared.result
 
-    async def _prepare(self, arguments: Any, desk: Desk) -> _Prepared | Result:
+    async def _prepare(self, arguments: Any, context: ToolContext) -> _Prepared | Result:
         """Return what to write, or the result if there is nothing to write."""
         raise NotImplementedError
 
@@ -216,12 +216,12 @@ class ChangingTool(EditingTool):
 class WriteFile(ChangingTool):
     """Creates a file, or replaces all of it."""
 
-    async def _prepare(self, arguments: WriteArguments, desk: Desk) -> _Prepared | Result:
-        path, _ = await desk.workspace.locate(arguments.path)
-        old = await _standing(desk.workspace, arguments.path)
-        known = _known(path, old, desk) if old is not None else None
+    async def _prepare(self, arguments: WriteArguments, context: ToolContext) -> _Prepared | Result:
+        path, _ = await context.workspace.locate(arguments.path)
+        old = await _standing(context.workspace, arguments.path)
+        known = _known(path, old, context) if old is not None else None
         before = (old or b"").decode(errors="replace").removeprefix(BOM)
-        change = await to_thread.run_sync(_overwritten, path, before, arguments.content, desk.redaction)
+        change = await to_thread.run_sync(_overwritten, path, before, arguments.content, context.redaction)
         data = change.after.encode()
         if data == old:
             return Result(f"{path} already has exactly this content. Nothing was written.")
@@ -239,9 +239,9 @@ async def _standing(workspace: Workspace, path: str) -> bytes | None:
         return None
 
 
-def _known(path: str, data: bytes, desk: Desk) -> str:
+def _known(path: str, data: bytes, context: ToolContext) -> str:
     """Return the fingerprint of `data`. Raises ToolError unless it is the one this agent last read."""
-    known = desk.files.get(path)
+    known = context.files.get(path)
     if known is None:
         raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
     if known != fingerprint(data):
@@ -298,14 +298,14 @@ def _unclear(path: str, error: Unclear) -> str:
 class EditFile(ChangingTool):
     """Replaces a text in a file."""
 
-    async def _prepare(self, arguments: EditArguments, desk: Desk) -> _Prepared | Result:
-        path, _ = await desk.workspace.locate(arguments.path)
-        data = await desk.workspace.read(arguments.path)
-        known = _known(path, data, desk)
+    async def _prepare(self, arguments: EditArguments, context: ToolContext) -> _Prepared | Result:
+        path, _ = await context.workspace.locate(arguments.path)
+        data = await context.workspace.read(arguments.path)
+        known = _known(path, data, context)
         text = read_text(path, data)
         if not text.faithful:
             raise ToolError(f"{path} is not UTF-8, and an edit would damage it. Convert it with bash first.")
-        edited, change = await to_thread.run_sync(_edited, path, text.body, arguments, desk.redaction)
+        edited, change = await to_thread.run_sync(_edited, path, text.body, arguments, context.redaction)
         written = (text.bom + change.after).encode()
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
         told = f"Edited {path}: {where}{change.note}"

@@ -7,7 +7,7 @@ from pydantic import Field
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool, Workspace
+from deskmate.ports import Tool, ToolContext, Workspace
 from deskmate.texts import text
 from deskmate.tools.clip import clip, cut, lines_of
 from deskmate.tools.tool_base import Arguments, Described
@@ -32,13 +32,13 @@ class GrepArguments(Arguments):
 class GlobTool(Described):
     """Finds files."""
 
-    async def attempt(self, arguments: GlobArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: GlobArguments, context: ToolContext) -> Attempt:
         """Return an attempt with unknown files: which ones match is known only after searching."""
         return Attempt(self.name, None, inside=True)
 
-    async def run(self, arguments: GlobArguments, desk: Desk) -> Result:
+    async def run(self, arguments: GlobArguments, context: ToolContext) -> Result:
         """Return the paths that match, most recently changed first."""
-        found = await desk.workspace.find(arguments.pattern)
+        found = await context.workspace.find(arguments.pattern)
         none = f"No file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         return Result(clip(found, "Narrow the pattern") if found else none)
 
@@ -46,14 +46,14 @@ class GlobTool(Described):
 class Grep(Described):
     """Finds lines."""
 
-    async def attempt(self, arguments: GrepArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: GrepArguments, context: ToolContext) -> Attempt:
         """Return the file that is searched. For a folder, the files are known only after searching."""
-        path, inside = await desk.workspace.locate(arguments.path)
-        return Attempt(self.name, (path,) if await _is_file(arguments.path, desk.workspace) else None, inside)
+        path, inside = await context.workspace.locate(arguments.path)
+        return Attempt(self.name, (path,) if await _is_file(arguments.path, context.workspace) else None, inside)
 
-    async def run(self, arguments: GrepArguments, desk: Desk) -> Result:
+    async def run(self, arguments: GrepArguments, context: ToolContext) -> Result:
         """Return the matching lines, each with its file and line number."""
-        ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
+        ran = await context.workspace.search(arguments.pattern, arguments.path, arguments.glob)
         lines = [cut(line, _MAX_LINE_CHARS) for line in lines_of(ran.output)]
         none = "Found nothing so far." if ran.ended else f"No line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         found = clip(lines, "Narrow the pattern, the path or the glob") if lines else none

@@ -14,7 +14,7 @@ from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.secret_placeholders import refusal_to_run
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Ran, Tool, Workspace
+from deskmate.ports import Ran, Tool, ToolContext, Workspace
 from deskmate.texts import text
 from deskmate.tools.durations import MOST_SECONDS, read_seconds
 from deskmate.tools.shell.command_hints import hints_of
@@ -62,21 +62,21 @@ class LeadBashArguments(BashArguments):
 class Bash(Described):
     """Runs commands."""
 
-    async def attempt(self, arguments: BashArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: BashArguments, context: ToolContext) -> Attempt:
         """Return the commands that a call would run."""
-        return await attempt_to_run(arguments.command, desk.workspace)
+        return await attempt_to_run(arguments.command, context.workspace)
 
-    async def run(self, arguments: BashArguments, desk: Desk) -> Result:
+    async def run(self, arguments: BashArguments, context: ToolContext) -> Result:
         """Run the command to its end, or start it in the background and return its id."""
         # The names of the user's own secrets are known only here.
-        if why := refusal_to_run(arguments.command, desk.redaction):
+        if why := refusal_to_run(arguments.command, context.redaction):
             raise ToolError(f"The command was not run: {why}. {_ADVICE}")
-        workspace, blob = desk.workspace, f"{blob_name(desk.call)}.txt"
+        workspace, blob = context.workspace, f"{blob_name(context.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             seconds = arguments.timeout or DEFAULT_SECONDS
-            return await _result(workspace, arguments.command, seconds, blob, desk.printed)
+            return await _result(workspace, arguments.command, seconds, blob, context.printed)
         seconds, printed = arguments.timeout or BACKGROUND_SECONDS, LiveOutput()
-        id_ = desk.background.start(
+        id_ = context.background.start(
             COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob, printed), printed
         )
         return Result(

@@ -31,7 +31,7 @@ from deskmate.core.team.tasks import (
     quoted,
 )
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text, text_for
 from deskmate.tools.clip import MAX_LINES, clip, counted, cut
 from deskmate.tools.shell.bash import attempt_to_run
@@ -53,12 +53,12 @@ class BoardArguments(Arguments):
 
     team_name: SkipJsonSchema[str | None] = Field(None, alias="team_name")
 
-    def check_team(self, desk: Desk) -> None:
+    def check_team(self, context: ToolContext) -> None:
         """Raise ToolError if the named team is not the caller's."""
-        if self.team_name not in (None, desk.roster.team):
+        if self.team_name not in (None, context.roster.team):
             named = cut(ascii(self.team_name), 80)
             raise ToolError(
-                f"Your team is '{desk.roster.team}', not {named}. You can only use its board: leave team_name out."
+                f"Your team is '{context.roster.team}', not {named}. You can only use its board: leave team_name out."
             )
 
 
@@ -97,76 +97,76 @@ class UpdateArguments(GetArguments):
 class TaskCreate(Described):
     """Puts a task on the board."""
 
-    async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
+    async def run(self, arguments: CreateArguments, context: ToolContext) -> Result:
         """Create the task. Return its number and what it waits for."""
-        arguments.check_team(desk)
+        arguments.check_team(context)
         # A lead that delegates may set it: its teammates run the command when they complete the task.
-        if arguments.verify and "bash" not in tools_of(desk.me.kind, desk.me.agent_type):
+        if arguments.verify and "bash" not in tools_of(context.me.kind, context.me.agent_type):
             raise ToolError(
                 "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
             )
-        task = await desk.board.create(
-            desk.me.name,
+        task = await context.board.create(
+            context.me.name,
             arguments.subject,
             description=arguments.description,
             active_form=arguments.active_form,
             blocked_by=arguments.blocked_by,
-            owner=desk.roster.spelled(arguments.owner) if arguments.owner else None,
+            owner=context.roster.spelled(arguments.owner) if arguments.owner else None,
             role=arguments.role,
             verify=arguments.verify,
-            cause=desk.call,
+            cause=context.call,
         )
-        waits = blockers(desk.board.state, task)
+        waits = blockers(context.board.state, task)
         role = f"[role {quoted(one_line(task.role))}] " if task.role else ""
         created = f"Created #{task.id} {role}{one_line(task.subject)}" + (
             f". It waits for {ids(waits)}." if waits else ""
         )
-        return Result("\n".join(filter(None, [created, task_update.untaken(desk, task)])))
+        return Result("\n".join(filter(None, [created, task_update.untaken(context, task)])))
 
 
 class TaskGet(Described):
     """Reads one task."""
 
-    async def run(self, arguments: GetArguments, desk: Desk) -> Result:
+    async def run(self, arguments: GetArguments, context: ToolContext) -> Result:
         """Return everything that is known about the task."""
-        arguments.check_team(desk)
-        board = await desk.board.refresh()
+        arguments.check_team(context)
+        board = await context.board.refresh()
         return Result("\n".join(_told(board, task_update.found(board, arguments.task_id))), framed=True)
 
 
 class TaskUpdate(Described):
     """Changes one task."""
 
-    async def attempt(self, arguments: UpdateArguments, desk: Desk) -> Attempt:
+    async def attempt(self, arguments: UpdateArguments, context: ToolContext) -> Attempt:
         """Return a bash call if completing the task runs a command, or may run one by then."""
         if arguments.status is TaskStatus.COMPLETED:
-            task = (await desk.board.refresh()).tasks.get(arguments.task_id)
+            task = (await context.board.refresh()).tasks.get(arguments.task_id)
             if task is None:
                 # A call before this one may create the task, with a command.
                 return Attempt("bash", None, inside=False)
             if task.verify is not None:
-                return replace(await attempt_to_run(task.verify, desk.workspace), command=task.verify)
+                return replace(await attempt_to_run(task.verify, context.workspace), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
-    async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
+    async def run(self, arguments: UpdateArguments, context: ToolContext) -> Result:
         """Change the task and return its new state."""
-        arguments.check_team(desk)
+        arguments.check_team(context)
         given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
         if not given:
             known = "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
             raise ToolError(f"There is nothing to change. Set at least one of {known}.")
         status, owner = given.pop("status", None), given.pop("owner", None)
-        owner = desk.roster.spelled(owner) if owner else owner
-        return await task_update.update(desk, task_update.Update(arguments.task_id, given, owner, status))
+        owner = context.roster.spelled(owner) if owner else owner
+        return await task_update.update(context, task_update.Update(arguments.task_id, given, owner, status))
 
 
 class TaskList(Described):
     """Shows the board."""
 
-    async def run(self, arguments: BoardArguments, desk: Desk) -> Result:
+    async def run(self, arguments: BoardArguments, context: ToolContext) -> Result:
         """Return a line for each task. If there are too many, completed tasks are left out."""
-        arguments.check_team(desk)
-        board = await desk.board.refresh()
+        arguments.check_team(context)
+        board = await context.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not TaskStatus.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
         lines = [clip([line(board, task) for task in listed], "Read any task with TaskGet")] if listed else []

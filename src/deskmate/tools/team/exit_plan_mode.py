@@ -12,7 +12,7 @@ from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import is_planning
 from deskmate.core.team.messages import PlanRequest
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -26,19 +26,19 @@ class PlanArguments(Arguments):
 class ExitPlanMode(Described):
     """Hands in plans."""
 
-    async def run(self, arguments: PlanArguments, desk: Desk) -> Result:
+    async def run(self, arguments: PlanArguments, context: ToolContext) -> Result:
         """Ask for approval. This replaces an older plan. Raises ToolError for a blank plan, or outside of plan mode."""
         if not arguments.plan.strip():
             raise ToolError("The plan is blank. Say what you will change, where, and how you will check it.")
-        if not is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
+        if not is_planning(context.roster, context.me.name, owes_plan=context.memory.owes_plan):
             raise ToolError("You are not in plan mode, so there is nothing to approve. Do the work.")
-        older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
+        older = next((id_ for id_, one in context.memory.requests.items() if one.shake is Shake.PLAN), "")
         # Nobody approves their own plan.
-        asked = USER if desk.me.kind is AgentKind.LEAD else LEAD
-        await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
-        opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)
+        asked = USER if context.me.kind is AgentKind.LEAD else LEAD
+        await context.mail.send(asked, PlanRequest(request_id=context.call, content=arguments.plan), id_=context.call)
+        opened = Opened(request_id=context.call, shake=Shake.PLAN, asked=asked)
         replaced = f" It replaces your plan {older}." if older else ""
-        text = f"Submitted to {asked} (request {desk.call}).{replaced} End your turn: the answer wakes you."
+        text = f"Submitted to {asked} (request {context.call}).{replaced} End your turn: the answer wakes you."
         return Result(text, opened=opened)
 
 

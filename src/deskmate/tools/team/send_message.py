@@ -19,7 +19,7 @@ from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import is_planning
 from deskmate.core.team.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text_for
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -69,38 +69,38 @@ class TeammateMailArguments(MailArguments):
 class SendMessage(Described):
     """Sends mail."""
 
-    def fix(self, arguments: MailArguments, desk: Desk) -> tuple[str, ...]:
+    def fix(self, arguments: MailArguments, context: ToolContext) -> tuple[str, ...]:
         """Return the recipients of a broadcast: every other agent that is on the team now."""
         if arguments.type != "broadcast":
             return ()
-        return tuple(name for name, member in desk.roster.members.items() if member.here and name != desk.me.name)
+        return tuple(name for name, member in context.roster.members.items() if member.here and name != context.me.name)
 
-    async def run(self, arguments: MailArguments, desk: Desk) -> Result:
+    async def run(self, arguments: MailArguments, context: ToolContext) -> Result:
         """Send the message and return to whom it went."""
-        _check(arguments, desk)
+        _check(arguments, context)
         match arguments.type:
             case "message":
-                return await _message(arguments, desk)
+                return await _message(arguments, context)
             case "broadcast":
-                return await _broadcast(arguments, desk)
+                return await _broadcast(arguments, context)
             case "shutdown_request":
-                return await _ask_to_stop(arguments, desk)
+                return await _ask_to_stop(arguments, context)
             case "shutdown_response":
-                return await _answer_to_stop(arguments, desk)
+                return await _answer_to_stop(arguments, context)
             case "plan_approval_response":
-                return await _answer_plan(arguments, desk)
+                return await _answer_plan(arguments, context)
             case unreachable:
                 assert_never(unreachable)
 
 
-def _check(arguments: MailArguments, desk: Desk) -> None:
+def _check(arguments: MailArguments, context: ToolContext) -> None:
     """Raise ToolError if the message lacks a field, has one too many, or may not be sent by this agent."""
     kind = arguments.type
-    if arguments.team_name and arguments.team_name != desk.roster.team:
+    if arguments.team_name and arguments.team_name != context.roster.team:
         raise ToolError(
-            f"You are on team '{desk.roster.team}', not on '{arguments.team_name[:80]}'. Leave team_name out."
+            f"You are on team '{context.roster.team}', not on '{arguments.team_name[:80]}'. Leave team_name out."
         )
-    if kind in _ONLY_BY_LEAD and desk.me.kind is not AgentKind.LEAD:
+    if kind in _ONLY_BY_LEAD and context.me.kind is not AgentKind.LEAD:
         raise ToolError(f"Only the lead can send a {kind}. Send a message to lead instead.")
     given = _given(arguments)
     if missing := sorted(_NEEDS[kind] - given):
@@ -116,77 +116,77 @@ def _given(arguments: MailArguments) -> frozenset[str]:
     return frozenset(name for name, value in values if (value.strip() if isinstance(value, str) else value is not None))
 
 
-async def _message(arguments: MailArguments, desk: Desk) -> Result:
-    recipient = _recipient(arguments, desk)
+async def _message(arguments: MailArguments, context: ToolContext) -> Result:
+    recipient = _recipient(arguments, context)
     summary = summarise(arguments.content, arguments.summary)
-    await desk.mail.send(recipient, Plain(content=arguments.content, summary=summary), id_=desk.call)
+    await context.mail.send(recipient, Plain(content=arguments.content, summary=summary), id_=context.call)
     return Result(f"sent to {recipient}")
 
 
-async def _broadcast(arguments: MailArguments, desk: Desk) -> Result:
-    if not desk.fixed:
+async def _broadcast(arguments: MailArguments, context: ToolContext) -> Result:
+    if not context.fixed:
         raise ToolError("Nobody else is on the team, so there is no one to broadcast to.")
     message = Broadcast(content=arguments.content, summary=summarise(arguments.content, arguments.summary))
-    delivered = await desk.mail.broadcast(desk.fixed, message, id_=desk.call)
+    delivered = await context.mail.broadcast(context.fixed, message, id_=context.call)
     reached, missed = delivered.reached, delivered.missed
-    sent = f"sent to {len(reached)} of {len(desk.fixed)}: {', '.join(reached) or 'nobody'}"
+    sent = f"sent to {len(reached)} of {len(context.fixed)}: {', '.join(reached) or 'nobody'}"
     return Result(f"{sent}. Not reached: {', '.join(missed)}" if missed else sent, ok=bool(reached))
 
 
-async def _ask_to_stop(arguments: MailArguments, desk: Desk) -> Result:
-    teammate = _teammate(arguments, desk)
-    await desk.mail.send(teammate, ShutdownRequest(request_id=desk.call, content=arguments.content), id_=desk.call)
-    opened = Opened(request_id=desk.call, shake=Shake.SHUTDOWN, asked=teammate)
-    return Result(
-        f"Asked {teammate} to leave (request {desk.call}). You are notified when it has left or refuses. Do not wait.",
-        opened=opened,
+async def _ask_to_stop(arguments: MailArguments, context: ToolContext) -> Result:
+    teammate = _teammate(arguments, context)
+    await context.mail.send(
+        teammate, ShutdownRequest(request_id=context.call, content=arguments.content), id_=context.call
     )
+    opened = Opened(request_id=context.call, shake=Shake.SHUTDOWN, asked=teammate)
+    asked = f"Asked {teammate} to leave (request {context.call})."
+    return Result(f"{asked} You are notified when it has left or refuses. Do not wait.", opened=opened)
 
 
-async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
-    request_id, approve, demands = arguments.request_id, bool(arguments.approve), desk.memory.demands
+async def _answer_to_stop(arguments: MailArguments, context: ToolContext) -> Result:
+    request_id, approve, demands = arguments.request_id, bool(arguments.approve), context.memory.demands
     if request_id not in demands:
         there_are = f"Open: {', '.join(demands)}." if demands else "None is open."
         raise ToolError(f"There is no open shutdown request '{request_id[:80]}'. {there_are}")
-    if not approve and request_id in desk.memory.forced:
+    if not approve and request_id in context.memory.forced:
         raise ToolError(f"Request '{request_id}' cannot be refused. Finish now, and approve it.")
     asker = demands[request_id]
-    if arguments.recipient and _recipient(arguments, desk) != asker:
+    if arguments.recipient and _recipient(arguments, context) != asker:
         raise ToolError(f"Request '{request_id}' was made by {asker}. Leave recipient out.")
     response = ShutdownResponse(request_id=request_id, approve=approve, content=arguments.content)
-    await desk.mail.send(asker, response, id_=desk.call)
+    await context.mail.send(asker, response, id_=context.call)
     text = (
         "You agreed: you leave the team now." if approve else f"You refused: {asker} will read why. Continue your work."
     )
     return Result(text, answered=Answered(request_id=request_id, approve=approve))
 
 
-async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
-    teammate, request_id, approve = _teammate(arguments, desk), arguments.request_id, bool(arguments.approve)
-    if is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
+async def _answer_plan(arguments: MailArguments, context: ToolContext) -> Result:
+    teammate, request_id, approve = _teammate(arguments, context), arguments.request_id, bool(arguments.approve)
+    if is_planning(context.roster, context.me.name, owes_plan=context.memory.owes_plan):
         raise ToolError("You are in plan mode yourself: hand in your own plan first. The user can answer this plan.")
     # In a call repeated after a crash, the answer may have been sent already. The mailbox knows.
-    plans = tuple(desk.memory.plans.values()) if desk.again else open_plans(desk.memory, desk.roster)
+    plans = tuple(context.memory.plans.values()) if context.again else open_plans(context.memory, context.roster)
     if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):
         there_are = ", ".join(f"{plan.id} from {plan.planner}" for plan in plans) or "none"
         raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
-    await desk.mail.answer(teammate, response, id_=desk.call)
+    await context.mail.answer(teammate, response, id_=context.call)
     text = "approved" if approve else "refused. It can hand in another plan."
     return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
 
 
-def _recipient(arguments: MailArguments, desk: Desk) -> str:
-    name = desk.roster.spelled(local_name(arguments.recipient.strip(), desk.roster.team))
-    if name == desk.me.name:
+def _recipient(arguments: MailArguments, context: ToolContext) -> str:
+    name = context.roster.spelled(local_name(arguments.recipient.strip(), context.roster.team))
+    if name == context.me.name:
         raise ToolError(f"'{name}' is you. Write to another member.")
     if name in RESERVED - IN_CHARGE:
         raise ToolError(f"'{name}' is not a member. Name one member, or send a broadcast to reach every other agent.")
     return name
 
 
-def _teammate(arguments: MailArguments, desk: Desk) -> str:
-    name = _recipient(arguments, desk)
+def _teammate(arguments: MailArguments, context: ToolContext) -> str:
+    name = _recipient(arguments, context)
     if name == USER:
         raise ToolError(f"A {arguments.type} goes to a teammate, not to the user. Name the teammate.")
     return name

@@ -15,7 +15,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.members import Joined
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -44,25 +44,27 @@ class ErrandArguments(Arguments):
 class TaskTool(Described):
     """Starts subagents and teammates."""
 
-    async def run(self, arguments: ErrandArguments, desk: Desk) -> Result:
+    async def run(self, arguments: ErrandArguments, context: ToolContext) -> Result:
         """Return the subagent's answer, or its id if it runs in the background. With a name, return who joined."""
         if arguments.name:
-            return await _spawn(arguments, desk)
+            return await _spawn(arguments, context)
         if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
             raise ToolError(
                 f"{', '.join(only)} is only for a teammate. Set name to start one, or leave that out for a subagent."
             )
         if not arguments.run_in_background:
-            return await desk.errand(arguments.prompt, arguments.subagent_type)
-        id_ = desk.background.start(SUBAGENT, lambda _: desk.errand(arguments.prompt, arguments.subagent_type))
+            return await context.run_subagent(arguments.prompt, arguments.subagent_type)
+        id_ = context.background.start(
+            SUBAGENT, lambda _: context.run_subagent(arguments.prompt, arguments.subagent_type)
+        )
         return Result(
             f"Started in the background as {id_}. You are notified when it ends. TaskStop stops it.",
             background=id_,
         )
 
 
-async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
-    team = desk.roster.team
+async def _spawn(arguments: ErrandArguments, context: ToolContext) -> Result:
+    team = context.roster.team
     if arguments.run_in_background:
         raise ToolError(
             "A teammate always runs beside you. Leave run_in_background out, or leave name out to start a subagent."
@@ -77,12 +79,12 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
         role=arguments.role,
         prompt=arguments.prompt,
         model=arguments.model or None,
-        mode=_mode(arguments, desk),
+        mode=_mode(arguments, context),
         plan=True if _plans(arguments) else None,
         at=time.time(),
-        cause=desk.call,
+        cause=context.call,
     )
-    member = await desk.join(joined)
+    member = await context.join(joined)
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
@@ -90,13 +92,13 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
     )
 
 
-def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
+def _mode(arguments: ErrandArguments, context: ToolContext) -> Mode | None:
     """Return the mode of a new teammate, never wider than the caller's. None means the mode of the team."""
-    mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
+    mine, asked = context.roster.mode_of(context.me.name), arguments.mode
     if asked and asked.wider_than(mine):
         raise ToolError(f"Mode {asked} is wider than your own, {mine}. Use {mine} or less, or leave mode out.")
     wanted = None if asked is Mode.PLAN else asked
-    return mine if wanted is None and desk.roster.mode.wider_than(mine) else wanted
+    return mine if wanted is None and context.roster.mode.wider_than(mine) else wanted
 
 
 def _plans(arguments: ErrandArguments) -> bool:

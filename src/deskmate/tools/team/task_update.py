@@ -17,7 +17,7 @@ from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
-from deskmate.ports import Desk, Ran
+from deskmate.ports import Ran, ToolContext
 
 VERIFY_SECONDS = 600.0
 _OUTPUT_BYTES = 4 * 1024
@@ -33,28 +33,28 @@ class Update:
     status: TaskStatus | None
 
 
-_Step = Callable[[Desk, Update], Awaitable[str]]
+_Step = Callable[[ToolContext, Update], Awaitable[str]]
 
 
-async def update(desk: Desk, wanted: Update) -> Result:
+async def update(context: ToolContext, wanted: Update) -> Result:
     """Make all changes that the rules allow, and return the new state of the task.
 
     Raises ToolError or Refused if nothing was changed.
     """
-    found(await desk.board.refresh(), wanted.task)
+    found(await context.board.refresh(), wanted.task)
     done = ""
     try:
-        for step in _steps(desk, wanted):
-            done = ", ".join(filter(None, (done, await step(desk, wanted))))
+        for step in _steps(context, wanted):
+            done = ", ".join(filter(None, (done, await step(context, wanted))))
     except (ToolError, Refused) as error:
         if not done:
             raise
         # Report what was done: a model that only reads the refusal would do it again.
-        return _result(desk, wanted, f"{done}. The rest was refused: {error}", ok=False)
-    return _result(desk, wanted, done or "Nothing changed: it was like this before", ok=True)
+        return _result(context, wanted, f"{done}. The rest was refused: {error}", ok=False)
+    return _result(context, wanted, done or "Nothing changed: it was like this before", ok=True)
 
 
-def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
+def _steps(context: ToolContext, wanted: Update) -> tuple[_Step, ...]:
     """Return the steps in their order.
 
     Edits come first, so that a task they block is not started. An agent that may edit a task only as its owner takes
@@ -63,9 +63,9 @@ def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
     if wanted.status is TaskStatus.DELETED:
         # Do not change the owner first: claiming a task must not be a way to delete it.
         return _edit, _set_status
-    if may_edit(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
+    if may_edit(_task(context, wanted), context.me.name) or wanted.edits.get("add_blocked_by"):
         return _edit, _hand_over, _set_status
-    if wanted.owner == desk.me.name:
+    if wanted.owner == context.me.name:
         return _hand_over, _edit, _set_status
     if wanted.owner is None and wanted.status is TaskStatus.IN_PROGRESS:
         return _set_status, _edit
@@ -79,112 +79,112 @@ def found(board: BoardState, id_: int) -> Task:
     return board.tasks[id_]
 
 
-def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
+def _result(context: ToolContext, wanted: Update, said: str, *, ok: bool) -> Result:
     """Return the task as it is now. The agent remembers it as its own only while it has it in progress."""
-    task, board = _task(desk, wanted), desk.board.state
+    task, board = _task(context, wanted), context.board.state
     text = f"{line(board, task)}\n{said}"
-    if not _is_under_way(desk, task):
+    if not _is_under_way(context, task):
         tasks: dict[int, int | None] = {task.id: None} if wanted.owner is not None or wanted.status is not None else {}
-        return Result("\n".join(filter(None, [text, untaken(desk, task)])), ok=ok, tasks=tasks)
-    if desk.memory.tasks.get(task.id) == task.epoch:
+        return Result("\n".join(filter(None, [text, untaken(context, task)])), ok=ok, tasks=tasks)
+    if context.memory.tasks.get(task.id) == task.epoch:
         return Result(text, ok=ok, tasks={task.id: task.epoch})
     # The agent has just taken the task, so show all of it and not only a line.
     text = "\n".join([unframed(text), *told_texts(taken(task))])
     return Result(text, ok=ok, tasks={task.id: task.epoch}, board=board.number, framed=True)
 
 
-def untaken(desk: Desk, task: Task) -> str:
+def untaken(context: ToolContext, task: Task) -> str:
     """Return a warning if nobody on the team would take the task, with what to do. Empty if somebody would."""
-    if not (why := untaken_text(desk.roster, task)):
+    if not (why := untaken_text(context.roster, task)):
         return ""
-    can_spawn = desk.me.kind is AgentKind.LEAD
+    can_spawn = context.me.kind is AgentKind.LEAD
     fix = "Spawn a teammate with that role, or change the task" if can_spawn else "Tell the lead, or change the task"
     return f"{why} {fix} with TaskUpdate."
 
 
-def _task(desk: Desk, wanted: Update) -> Task:
-    return desk.board.state.tasks[wanted.task]
+def _task(context: ToolContext, wanted: Update) -> Task:
+    return context.board.state.tasks[wanted.task]
 
 
-def _is_under_way(desk: Desk, task: Task) -> bool:
-    return task.owner == desk.me.name and task.status is TaskStatus.IN_PROGRESS
+def _is_under_way(context: ToolContext, task: Task) -> bool:
+    return task.owner == context.me.name and task.status is TaskStatus.IN_PROGRESS
 
 
-async def _edit(desk: Desk, wanted: Update) -> str:
+async def _edit(context: ToolContext, wanted: Update) -> str:
     if not wanted.edits:
         return ""
-    await desk.board.edit(desk.me.name, wanted.task, **wanted.edits, cause=f"{desk.call}/edit")
+    await context.board.edit(context.me.name, wanted.task, **wanted.edits, cause=f"{context.call}/edit")
     return "edited"
 
 
-async def _hand_over(desk: Desk, wanted: Update) -> str:
+async def _hand_over(context: ToolContext, wanted: Update) -> str:
     """Give the task to its new owner. A teammate that names itself claims the task."""
-    task, owner, me, cause = _task(desk, wanted), wanted.owner, desk.me.name, f"{desk.call}/owner"
+    task, owner, me, cause = _task(context, wanted), wanted.owner, context.me.name, f"{context.call}/owner"
     if owner is None:
         return ""
     if owner == me and me not in IN_CHARGE:
-        return await _claim(desk, task, cause)
+        return await _claim(context, task, cause)
     if owner == task.owner:
         return ""
-    await desk.board.assign(me, task.id, owner, cause=cause)
+    await context.board.assign(me, task.id, owner, cause=cause)
     return f"given to '{owner}'"
 
 
-async def _claim(desk: Desk, task: Task, cause: str) -> str:
-    if _is_under_way(desk, task):
+async def _claim(context: ToolContext, task: Task, cause: str) -> str:
+    if _is_under_way(context, task):
         return ""
-    await desk.board.claim(desk.me, task.id, cause=cause)
+    await context.board.claim(context.me, task.id, cause=cause)
     return "claimed"
 
 
-async def _set_status(desk: Desk, wanted: Update) -> str:
-    cause = f"{desk.call}/status"
+async def _set_status(context: ToolContext, wanted: Update) -> str:
+    cause = f"{context.call}/status"
     match wanted.status:
         case None:
             return ""
         case TaskStatus.PENDING:
-            return await _release(desk, wanted, cause)
+            return await _release(context, wanted, cause)
         case TaskStatus.IN_PROGRESS:
-            return await _begin(desk, wanted, cause)
+            return await _begin(context, wanted, cause)
         case TaskStatus.COMPLETED:
-            return await _complete(desk, wanted, cause)
+            return await _complete(context, wanted, cause)
         case TaskStatus.DELETED:
-            freed = freed_by(desk.board.state, wanted.task)
-            await desk.board.delete(desk.me.name, wanted.task, cause=cause)
+            freed = freed_by(context.board.state, wanted.task)
+            await context.board.delete(context.me.name, wanted.task, cause=cause)
             return _ended("deleted", freed)
         case unreachable:
             assert_never(unreachable)
 
 
-async def _begin(desk: Desk, wanted: Update, cause: str) -> str:
-    if wanted.owner not in (None, desk.me.name):
+async def _begin(context: ToolContext, wanted: Update, cause: str) -> str:
+    if wanted.owner not in (None, context.me.name):
         return f"'{wanted.owner}' will start it"
-    return await _claim(desk, _task(desk, wanted), cause)
+    return await _claim(context, _task(context, wanted), cause)
 
 
-async def _release(desk: Desk, wanted: Update, cause: str) -> str:
-    task = _task(desk, wanted)
+async def _release(context: ToolContext, wanted: Update, cause: str) -> str:
+    task = _task(context, wanted)
     # If this call has just assigned the task, releasing it would undo that.
     if task.status is TaskStatus.PENDING and (wanted.owner is not None or task.owner is None):
         return ""
-    await desk.board.release(desk.me.name, task.id, _epoch(desk, wanted), cause=cause)
+    await context.board.release(context.me.name, task.id, _epoch(context, wanted), cause=cause)
     return "given back"
 
 
-async def _complete(desk: Desk, wanted: Update, cause: str) -> str:
-    if cause in desk.board.state.causes:
+async def _complete(context: ToolContext, wanted: Update, cause: str) -> str:
+    if cause in context.board.state.causes:
         return "completed"
-    epoch = _epoch(desk, wanted)
-    receipt = await _verify(desk, _task(desk, wanted), epoch)
-    freed = freed_by(await desk.board.refresh(), wanted.task)
-    await desk.board.complete(desk.me.name, wanted.task, epoch, receipt=receipt, cause=cause)
+    epoch = _epoch(context, wanted)
+    receipt = await _verify(context, _task(context, wanted), epoch)
+    freed = freed_by(await context.board.refresh(), wanted.task)
+    await context.board.complete(context.me.name, wanted.task, epoch, receipt=receipt, cause=cause)
     return _ended("completed", freed)
 
 
-def _epoch(desk: Desk, wanted: Update) -> int:
+def _epoch(context: ToolContext, wanted: Update) -> int:
     """Return the epoch the caller means: the one it last saw, or the board's if this call changed the owner."""
-    epoch = _task(desk, wanted).epoch
-    return epoch if wanted.owner is not None else desk.memory.tasks.get(wanted.task, epoch)
+    epoch = _task(context, wanted).epoch
+    return epoch if wanted.owner is not None else context.memory.tasks.get(wanted.task, epoch)
 
 
 def _ended(word: str, freed: Iterable[Task]) -> str:
@@ -195,23 +195,27 @@ def _ended(word: str, freed: Iterable[Task]) -> str:
 # -- verifying ------------------------------------------------------------------------------------
 
 
-async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
+async def _verify(context: ToolContext, task: Task, epoch: int) -> Receipt | None:
     """Run the verify command of a task, if it has one, and return the receipt. Raises ToolError if it fails."""
     if task.verify is None:
         return None
-    receipt = Receipt(command=task.verify, workspace=desk.workspace.root, exit=0, output="")
-    ending = Completed(by=desk.me.name, at=0.0, task=task.id, epoch=epoch, receipt=receipt)
+    receipt = Receipt(command=task.verify, workspace=context.workspace.root, exit=0, output="")
+    ending = Completed(by=context.me.name, at=0.0, task=task.id, epoch=epoch, receipt=receipt)
     # Run nothing for a task that could not be completed anyway.
-    if why := refusal(desk.board.state, ending):
+    if why := refusal(context.board.state, ending):
         raise ToolError(why)
-    if desk.again:
+    if context.again:
         raise ToolError(f"The verify command of #{task.id} was interrupted. Complete the task again.")
-    before = await desk.workspace.revision()
-    ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
+    before = await context.workspace.revision()
+    ran = await context.workspace.run(
+        task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(context.call)}.txt"
+    )
     if ran.exit != 0:
         rest = [f"The whole output is in {ran.blob}."] if ran.blob else []
         raise ToolError("\n".join([failure(task, ran), tail(ran.output) or "(no output)", *rest]))
-    return receipt.model_copy(update={"output": tail(ran.output), **at_commit(before, await desk.workspace.revision())})
+    return receipt.model_copy(
+        update={"output": tail(ran.output), **at_commit(before, await context.workspace.revision())}
+    )
 
 
 def at_commit(before: Revision | None, after: Revision | None) -> dict[str, object]:

@@ -12,7 +12,7 @@ from deskmate.core.log.names import new_name
 from deskmate.core.prompt.call_texts import ask_to_leave
 from deskmate.core.team.members import Member
 from deskmate.errors import ToolError
-from deskmate.ports import Desk, Tool
+from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -45,43 +45,43 @@ class CloseArguments(TeamArguments):
 class TeamCreate(Described):
     """Creates teams."""
 
-    async def run(self, arguments: FoundArguments, desk: Desk) -> Result:
+    async def run(self, arguments: FoundArguments, context: ToolContext) -> Result:
         """Create a team. Raises ToolError, saying why, if that is not possible."""
-        roster, name = desk.roster, new_name(arguments.team_name, "team")
+        roster, name = context.roster, new_name(arguments.team_name, "team")
         if roster.home:
             raise ToolError(f"You lead team '{roster.team}' now. Close it with TeamDelete before you create another.")
-        if here := _here(desk):
+        if here := _here(context):
             raise ToolError(
                 f"{_names(here)} on team '{roster.team}'. Continue with this team, or ask each to leave before you "
                 f"create another: {_ways_to_ask(here)}."
             )
-        await desk.found(name, arguments.description)
+        await context.found(name, arguments.description)
         return Result(f"Created team '{name}'. You lead it now. Put tasks on its board, then start teammates.")
 
 
 class TeamDelete(Described):
     """Closes teams."""
 
-    async def run(self, arguments: CloseArguments, desk: Desk) -> Result:
+    async def run(self, arguments: CloseArguments, context: ToolContext) -> Result:
         """Close the team. Raises ToolError, saying why, if that is not possible."""
-        roster, name = desk.roster, arguments.team_name
+        roster, name = context.roster, arguments.team_name
         if name and name != roster.team:
             raise ToolError(f"Your team is '{roster.team}'. You cannot close '{name[:80]}'.")
         if not roster.home:
             raise ToolError(
                 f"Team '{roster.team}' is your own and stays. You can close only a team that you made with TeamCreate."
             )
-        if (here := _here(desk)) and not arguments.force:
+        if (here := _here(context)) and not arguments.force:
             raise ToolError(
                 f"{_names(here)}. Ask each to leave, and close the team when all have left: {_ways_to_ask(here)}. "
                 "Or set force to make them leave."
             )
-        where = await desk.close()
+        where = await context.close()
         return Result(f"Closed team '{roster.team}'. All of it is archived in {where}")
 
 
-def _here(desk: Desk) -> list[Member]:
-    return [member for member in desk.roster.teammates if member.here]
+def _here(context: ToolContext) -> list[Member]:
+    return [member for member in context.roster.teammates if member.here]
 
 
 def _names(members: Sequence[Member]) -> str:

@@ -62,13 +62,13 @@ def _allowed(line: str) -> Allowed:
     try:
         host, port = _parsed(line.removeprefix(_BELOW))
     except ValueError as error:
-        raise BadSettings(f"{line!r} is not a host; {_SHAPE}") from error
+        raise BadSettings(f"{line!r} is not a host", _SHAPE) from error
     if below and not isinstance(host, str):
-        raise BadSettings(f"{line!r} is not a host: an address has no names below it; {_SHAPE}")
+        raise BadSettings(f"{line!r} is not a host, because an address has no names below it", _SHAPE)
     return Allowed(host, USUAL_PORTS if port is None else (port,), below)
 
 
-_SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], with :PORT at its end if that is not 80 or 443"
+_SHAPE = "Write example.org, *.example.org, 192.0.2.1 or [2001:db8::1]. Add :PORT if it is not 80 or 443."
 
 
 def endpoint(authority: str, port: int | None = None) -> HostPort:

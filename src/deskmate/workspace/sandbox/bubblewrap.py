@@ -50,10 +50,14 @@ class NotBegun(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class CommandSandbox:
-    """The sandbox for commands of one workspace. `shown`: the team's records that they may read nevertheless."""
+    """The sandbox for commands of one workspace. `user`: the user's variables, which say where git's settings are.
+
+    `shown`: the team's records that commands may read nevertheless.
+    """
 
     sandbox: Sandbox
     root: Path
+    user: Mapping[str, str]
     shown: tuple[Path, ...] = ()
 
     @contextlib.contextmanager
@@ -83,7 +87,7 @@ class CommandSandbox:
         try:
             self.sandbox.stand()
             with private_folder(self.root, TASKS):
-                return guarded(self.root)
+                return guarded(self.root, self.user)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."

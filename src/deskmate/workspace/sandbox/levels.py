@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deskmate.errors import ToolError
+from deskmate.errors import Problem, ToolError, hint_of
 from deskmate.workspace.sandbox.allowed_hosts import allowed
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox, ConfinedProcess, confined_process
 from deskmate.workspace.sandbox.landlock import SCOPES_SINCE, version
 from deskmate.workspace.sandbox.landlock_command import Fenced, fenced, sweep_scratch
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
-from deskmate.workspace.sandbox.mounts import Level, Sandbox, named_secrets
+from deskmate.workspace.sandbox.mounts import Level, Sandbox, homes, named_secrets
 from deskmate.workspace.sandbox.resource_limits import ResourceLimits, counts_processes, sweep_cgroups
 from deskmate.workspace.sandbox.seccomp import call_filter
 from deskmate.workspace.sandbox.sockets import Sockets
@@ -40,25 +40,26 @@ _SAID = 4096
 def find_sandbox(
     state: Path,
     *,
+    environ: Mapping[str, str],
     network: bool | Sequence[str] = False,
     hidden: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     limits: ResourceLimits | None = None,
-    environ: Mapping[str, str] = os.environ,
     programs: Sequence[str] = PROGRAMS,
     landlock: bool = True,
 ) -> Sandbox:
     """Try out the sandboxes and return the best one that works here. Its `reason` says what it cannot do.
 
-    `state`: a folder of Deskmate's own outside any workspace. `programs`: where bubblewrap may be. `landlock`: whether
-    Landlock may be used instead. The others are as in Sandbox. Takes some milliseconds. Raises BadSettings for an
-    invalid host.
+    `state`: a folder of Deskmate's own outside any workspace. `environ`: the user's variables. `programs`: where
+    bubblewrap may be. `landlock`: whether Landlock may be used instead. The others are as in Sandbox. Takes some
+    milliseconds. Raises BadSettings for an invalid host.
     """
     listed = network if isinstance(network, bool) else tuple(network)
     wanted = Sandbox(
         Level.BUBBLEWRAP,
         network=listed,
         hidden=tuple(hidden),
+        homes=frozenset(homes(environ)),
         named=tuple(named_secrets(environ)),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
@@ -68,21 +69,22 @@ def find_sandbox(
     sweep_scratch()
     allowed(() if isinstance(listed, bool) else listed)
     found = _bubblewrap(wanted, environ, programs)
-    if isinstance(found, str) and landlock:
+    if isinstance(found, Problem) and landlock:
         found = _landlock(wanted, environ, found)
-    return Sandbox(Level.NONE, found) if isinstance(found, str) else found
+    return Sandbox(Level.NONE, found.message, found.hint) if isinstance(found, Problem) else found
 
 
-def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[str]) -> Sandbox | str:
+def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[str]) -> Sandbox | Problem:
     """Return a sandbox that works, or why there is none."""
     program = next((path for path in programs if os.access(path, os.X_OK)), None)
     if program is None:
-        return "bubblewrap is not installed; install the package bubblewrap"
+        return Problem("bubblewrap is not installed", "Install the package bubblewrap.")
     try:
         wanted.stand()
         Placeholders(wanted.state).sweep()
     except OSError as error:
-        return f"{error.filename or wanted.state} cannot be used: {error.strerror}; a sandbox keeps a list there"
+        hint = hint_of(error) or "Make it a folder that you may write to."
+        return Problem(f"the sandbox cannot use {error.filename or wanted.state}: {error.strerror}", hint)
     said = ""
     for words in _ways(program):
         sandbox = replace(wanted, program=words)
@@ -90,7 +92,7 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
         if not said:
             # Added only after the trial, because searching for sockets takes a while.
             return replace(sandbox, reason=_weakness(words), sockets=Sockets())
-    return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
+    return Problem(f"bubblewrap does not work here: {said}", f"Allow user namespaces for {program}.")
 
 
 def _ways(program: str) -> Iterator[tuple[str, ...]]:
@@ -101,22 +103,23 @@ def _ways(program: str) -> Iterator[tuple[str, ...]]:
         yield from ((*before, program, *_ALWAYS, _CLOSED), (*before, program, *_ALWAYS))
 
 
-def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox | str:
+def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: Problem) -> Sandbox | Problem:
     """Return a Landlock sandbox if it works, or why there is no sandbox at all."""
     if not version() or call_filter() is None:
         return why
-    sandbox = replace(wanted, level=Level.LANDLOCK, reason=f"{why}; until then landlock keeps {_kept(wanted.network)}")
+    reason = f"{why.message}. Until then, {_kept(wanted.network)}"
+    sandbox = replace(wanted, level=Level.LANDLOCK, reason=reason, hint=why.hint)
     said = _try(sandbox, environ)
-    return f"{why}; landlock does not work here either: {said}" if said else sandbox
+    return Problem(f"{why.message}. Landlock does not work here either: {said}", why.hint) if said else sandbox
 
 
 def _kept(network: bool | Sequence[str]) -> str:
     """Return what Landlock does and does not protect here."""
-    signals = "" if version() >= SCOPES_SINCE else ", nor other processes from their signals"
-    hosts = "" if isinstance(network, bool) else "; a list of hosts needs bubblewrap, so that the network is off"
+    signals = "" if version() >= SCOPES_SINCE else ", and they can send signals to other processes"
+    hosts = "" if isinstance(network, bool) else ". The network is off, because a list of hosts needs bubblewrap"
     return (
-        "commands from writing elsewhere and from your keys, "
-        f"but not the team's records and git's settings from them{signals}{hosts}"
+        "Landlock keeps commands from writing elsewhere and from reading your keys. "
+        f"They can still change the team's records and git's settings{signals}{hosts}"
     )
 
 
@@ -141,7 +144,7 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
         # A trial needs no more than these. Other variables may be secrets.
         needed = {name: environ[name] for name in ("PATH", "HOME") if name in environ}
         try:
-            with begin(CommandSandbox(sandbox, Path(os.path.realpath(folder))), _TRIAL, needed, start) as one:
+            with begin(CommandSandbox(sandbox, Path(os.path.realpath(folder)), environ), _TRIAL, needed, start) as one:
                 status = _ended(one)
         except (ToolError, OSError) as error:
             status = str(error)
@@ -164,7 +167,7 @@ def _ended(one: ConfinedProcess | Fenced) -> str:
 def _weakness(words: Sequence[str]) -> str:
     """Return what even the best level lacks here."""
     lacks = {
-        "how many processes a command of root has cannot be bounded": counts_processes(),
+        "the number of processes cannot be limited for root": counts_processes(),
         "commands can create namespaces, because bubblewrap is too old to prevent it": _CLOSED in words,
         "a command can write to a disk that you mount while it runs, because unshare does not work": (
             "--propagation" in words
@@ -173,4 +176,4 @@ def _weakness(words: Sequence[str]) -> str:
             call_filter() is not None
         ),
     }
-    return "; ".join(said for said, held in lacks.items() if not held)
+    return ", and ".join(said for said, held in lacks.items() if not held)

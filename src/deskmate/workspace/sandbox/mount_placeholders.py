@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from deskmate.errors import ToolError
+from deskmate.errors import SystemProblem, ToolError, hint_of
 from deskmate.workspace.blob_folders import replace_file
 from deskmate.workspace.git.git_entries import Entries, Entry, scan
 from deskmate.workspace.git.git_watch import refuse_outward, remove_left
@@ -126,9 +126,10 @@ class Placeholders:
                     _stand_in(guard)
                 return listed["git"][git] if git else {}
         except OSError as error:
+            fix = "".join(f" {hint}" for hint in [hint_of(error)] if hint)
             raise ToolError(
                 f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}. "
-                "Tell the user. No command can run here until that is fixed."
+                f"Tell the user. No command can run here until that is fixed.{fix}"
             ) from error
 
     def _stamp(self) -> tuple[int, ...] | None:
@@ -159,12 +160,8 @@ class Placeholders:
         except FileNotFoundError:
             return _listed("")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise OSError(
-                errno.EINVAL,
-                "it is damaged; remove it, and the empty folders that are left in your workspaces, such as .git, "
-                ".mcp.json, .vscode and refs",
-                str(self._file),
-            ) from error
+            hint = "Delete it, and the empty .git, .mcp.json, .vscode and refs that are left in your workspaces."
+            raise SystemProblem(errno.EINVAL, "it is damaged", hint, str(self._file)) from error
 
 
 def _text(content: bytes | None) -> str | None:

@@ -70,19 +70,21 @@ class Mount:
 class Sandbox:
     """How commands are confined on this machine. `levels.find_sandbox` makes one.
 
-    `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
-    hosts that commands may reach through a proxy. With Landlock, a list means off. `hidden`: paths to mask in addition
-    to the tables. `named`: paths from variables, masked unless they are in the workspace. `writable`: folders outside
-    the workspace that commands may write. `state`: the folder with the list of what must not be left behind.
-    `sockets`: knows where others listen. `settled`: skip sockets made seconds ago, which may be gone before they are
-    masked.
+    `reason`: why the level is no better. `hint`: how to get a better one, or empty. `program`: the words that start
+    bubblewrap here. `network`: off, on, or the hosts that commands may reach through a proxy. With Landlock, a list
+    means off. `hidden`: paths to mask in addition to the tables. `homes`: the user's home folders. `named`: paths from
+    variables, masked unless they are in the workspace. `writable`: folders outside the workspace that commands may
+    write. `state`: the folder with the list of what must not be left behind. `sockets`: knows where others listen.
+    `settled`: skip sockets made seconds ago, which may be gone before they are masked.
     """
 
     level: Level
     reason: str = ""
+    hint: str = ""
     program: tuple[str, ...] = ()
     network: bool | tuple[str, ...] = False
     hidden: tuple[Path, ...] = ()
+    homes: frozenset[Path] = frozenset()
     named: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     state: Path = Path()
@@ -93,7 +95,7 @@ class Sandbox:
     def confines(self, root: Path) -> bool:
         """Tell whether commands in this workspace are confined to it. If it contains a home, they are not."""
         place = Path(os.path.realpath(root))
-        return self.level is Level.BUBBLEWRAP and not any(home.is_relative_to(place) for home in homes(os.environ))
+        return self.level is Level.BUBBLEWRAP and not any(home.is_relative_to(place) for home in self.homes)
 
     def words(self, mounts: Iterable[Mount]) -> list[str]:
         """Return the words to put before a command that should see these mounts."""

@@ -6,7 +6,7 @@ are. Git's folder itself stays writable, so that commits work.
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,11 +88,14 @@ def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
     return not top.isdisjoint(plain(Path(guard.path).name) for guard in _of_top(root))
 
 
-def is_autorun(root: Path, place: Place) -> bool:
-    """Tell whether a place is, or is in, something that the user's tools run commands from, by any name."""
+def is_autorun(root: Path, place: Place, environ: Mapping[str, str]) -> bool:
+    """Tell whether a place is, or is in, something that the user's tools run commands from, by any name.
+
+    `environ`: the user's variables, which say where git's settings are.
+    """
     if plain("".join(place.parts[:1])) in AUTORUN:
         return True
-    paths = [*(root / name for name in AUTORUN), *(named.path for named in _named_by_settings(root, _settings(root)))]
+    paths = [*(root / name for name in AUTORUN), *(named.path for named in _named_by_settings(root, environ))]
     lexical = root.joinpath(*place.parts)
     return place.passes(_identities(paths)) or any(lexical.is_relative_to(path) for path in paths)
 
@@ -111,8 +114,11 @@ def _identities(paths: Iterable[Path]) -> frozenset[Identity]:
     return frozenset(found)
 
 
-def guarded(root: Path) -> Guarded:
-    """Return how to show a workspace to its commands. Raises ToolError if it cannot be guarded."""
+def guarded(root: Path, environ: Mapping[str, str]) -> Guarded:
+    """Return how to show a workspace to its commands. Raises ToolError if it cannot be guarded.
+
+    `environ`: the user's variables, which say where git's settings are.
+    """
     mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
     guards = [Guard(str(root / name)) for name in DEFINITIONS]
     git = root / GIT
@@ -136,7 +142,7 @@ def guarded(root: Path) -> Guarded:
                 f"{shown(guard.path)} is a link, and a sandbox cannot guard a link. Ask the user to put a copy of "
                 "what it leads to in its place."
             )
-    others, links = _of_autorun(root, {guard.path for guard in guards})
+    others, links = _of_autorun(root, {guard.path for guard in guards}, environ)
     nested, nested_links = _of_nested(root)
     return Guarded(tuple(mounts), (*guards, *others, *nested), (*links, *nested_links))
 
@@ -209,14 +215,14 @@ def _is_there(path: str | Path) -> bool:
         return os.path.lexists(path)
 
 
-def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ...]]:
+def _of_autorun(root: Path, known: Set[str], environ: Mapping[str, str]) -> tuple[list[Guard], tuple[str, ...]]:
     """Return what else the user's tools run, to be guarded, and the symlinks among it.
 
     A symlink cannot be guarded. Its target is, and the symlink itself is compared after a command.
     """
     top = f"{root}/"
     places = [(top + name, True) for name in AUTORUN]
-    places += ((str(named.path), bool(named.is_folder)) for named in _named_by_settings(root, _settings(root)))
+    places += ((str(named.path), bool(named.is_folder)) for named in _named_by_settings(root, environ))
     places += ((path, not os.path.isfile(path)) for path in _linked_hooks(root))
     guards, links = dict[str, Guard](), list[str]()
     for path, is_folder in places:
@@ -250,13 +256,13 @@ def _first_missing(path: str) -> str:
     return path if os.path.lexists(above) else _first_missing(above)
 
 
-def _settings(root: Path) -> list[Path]:
+def _settings(root: Path, environ: Mapping[str, str]) -> list[Path]:
     """Return the settings files that git reads in a workspace, including the user's own."""
-    git, home = git_folder(root), Path(os.environ.get("HOME", "/"))
+    git, home = git_folder(root), Path(environ.get("HOME", "/"))
     own = [folder / name for folder in {git.path, git.checkout} for name in _SETTINGS[:2]] if git else []
-    moved = os.environ.get("XDG_CONFIG_HOME")
+    moved = environ.get("XDG_CONFIG_HOME")
     users = [home / ".gitconfig", home / ".config/git/config", *([Path(moved, "git/config")] if moved else [])]
-    named = [Path(path) for name in _FILES if (path := os.environ.get(name))]
+    named = [Path(path) for name in _FILES if (path := environ.get(name))]
     return [*own, *users, *named, *_SYSTEM]
 
 
@@ -270,9 +276,9 @@ def _linked_hooks(root: Path) -> Iterator[str]:
                     yield os.path.normpath(hooks / os.readlink(entry.path))
 
 
-def _named_by_settings(root: Path, files: list[Path]) -> Iterator[Named]:
+def _named_by_settings(root: Path, environ: Mapping[str, str]) -> Iterator[Named]:
     """Yield the paths in a workspace that git's settings name: existing files, and whatever else git would read."""
-    for named in named_paths(files, root, os.environ):
+    for named in named_paths(_settings(root, environ), root, environ):
         if root in named.path.parents and (named.is_folder is not None or named.path.is_file()):
             yield named
 

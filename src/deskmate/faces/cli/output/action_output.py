@@ -42,7 +42,7 @@ def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
             [json_output.line({"team": seen.team, "live": seen.live, "questions": list(map(_fields, seen.questions))})]
         )
     if not seen.questions:
-        return put([f"team {seen.team}: nothing waits for your answer"])
+        return put([f"team {seen.team}: no question is open"])
     sheet = sheet_for(sys.stdout)
     return put([sheet.painted(line) for one in seen.questions for line in shell_lines(one, seen.colours)])
 
@@ -69,7 +69,7 @@ def answer(folder: Path | None, team: str | None, id_: str | None, word: Answer,
 
 
 def _later(team: str, *, live: bool) -> str:
-    return "" if live else f"; nobody plays the team now; it hears that after: deskmate resume {team}"
+    return "" if live else f"\nThe team is not running. It gets this after: deskmate resume {team}"
 
 
 def stop(folder: Path | None, team: str | None, name: str) -> int:
@@ -109,6 +109,6 @@ def _put_task(word: str, changed: TaskChanged) -> int:
     task = changed.task
     freed = numbers(changed.freed)
     state = f", {state_of(task)}" if word == "added" else ""
-    unblocked = f"; that frees {freed}" if freed else ""
+    unblocked = f". This unblocks {freed}" if freed else ""
     untaken = [one_line(changed.untaken)] if changed.untaken else []
     return put([f"#{task.id} {word}{state}: {one_line(task.subject)}{unblocked}", *untaken])

@@ -3,7 +3,6 @@
 `deskmate.queries` checks. `deskmate.app` accepts losses.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -13,7 +12,8 @@ from pathlib import Path
 import anyio
 import click
 
-from deskmate import Refused
+from deskmate.app import environment
+from deskmate.errors import Refused
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.error_log import logging_to
 from deskmate.faces.common.exit_codes import UNUSABLE
@@ -32,9 +32,10 @@ def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print all checks and what to do. Return 1 if something is bad, 3 if the workspace cannot be used."""
     workspace = check_workspace(folder)
     found = check_teams(workspace.place, team) if workspace.place else ()
-    trust = check_trust(workspace.place, os.environ) if workspace.place else ()
-    settings = check_settings(os.environ, workspace.place)
-    checks = (*check_machine(os.environ), *settings, *workspace.checks, *trust)
+    environ = environment()
+    trust = check_trust(workspace.place, environ) if workspace.place else ()
+    settings = check_settings(environ, workspace.place)
+    checks = (*check_machine(environ), *settings, *workspace.checks, *trust)
     rows = (*checks, *(check for one in found for check in one.checks))
     if as_json:
         fields = {"checks": [asdict(check) for check in checks], "teams": [_team_fields(one) for one in found]}
@@ -47,16 +48,22 @@ def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
 
 
 def _team_fields(team: CheckedTeam) -> json_output.Fields:
-    return {**asdict(team), "checks": [asdict(check) for check in team.checks]}
+    return {
+        **asdict(team),
+        "damage": [one.words for one in team.damage],
+        "checks": [asdict(check) for check in team.checks],
+    }
 
 
 def _lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:
     column = max(len(check.what) for check in checks)
     for check in checks:
-        words = one_line(f"{check.words}; {check.next}" if check.next else check.words)
-        first, *rest = _filled(f"{check.state:<4}  {check.what:<{column}} ", words, sheet.cells)
+        head = f"{check.state:<4}  {check.what:<{column}} "
+        first, *rest = _filled(head, one_line(check.words), sheet.cells)
         yield sheet.paint(Cell(check.state, _COLOURS[check.state])) + first.removeprefix(check.state)
         yield from rest
+        if check.next:
+            yield from _filled(" " * len(head), one_line(check.next), sheet.cells)
 
 
 def _filled(head: str, words: str, cells: int | None) -> Iterator[str]:
@@ -77,9 +84,11 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
     if code := put([f"team {name}: {len(lost)} lost", *(f"  {one_line(str(one))}" for one in lost)]):
         return code
     if asks and not sys.stdin.isatty():
-        raise Refused("nothing was accepted, as there is no terminal to ask at; to accept it all: add --yes")
+        raise Refused(
+            "Nothing was accepted, because there is no terminal to ask at", "To accept everything, add --yes."
+        )
     if asks and not click.confirm("accept?", err=True):
-        note("nothing was accepted")
+        note("Nothing was accepted.")
         return BAD
     _accept(folder, name, lost)
     return put([f"Accepted. Team {name} can continue."])

@@ -20,7 +20,7 @@ _RESULT_LINES = 12
 _CALL_CELLS = 400
 _PLAINLY = {
     "agreed": "agreed to leave",
-    "compacted": "made room: what came before is now a summary",
+    "compacted": "made room: a summary replaces everything before",
     "cleared": "made room: old results are cleared",
 }
 
@@ -32,7 +32,7 @@ def tail(folder: Path | None, team: str | None, name: str, *, last: int, follows
     # Format all entries, so that a result finds the name of its call.
     told = [page.lines(number, entry) for number, entry in seen.entries]
     if len(told) > last:
-        warn(f"{len(told) - last:,} entries before these; all: -n {len(told)}")
+        warn(f"{len(told) - last:,} entries before these. To see all: -n {len(told)}")
     elif not told:
         warn(f"the transcript of '{name}' is empty")
     code = put([line for lines in told[-last:] for line in lines], seen.damage)
@@ -72,7 +72,7 @@ class _Page:
         elif entry.type == "began":
             yield from (f"> {self._call(id_)}" for id_ in entry.calls)
         elif entry.type == "asked":
-            yield f"asked to be allowed: {self._call(entry.call)}"
+            yield f"asked for permission: {self._call(entry.call)}"
         elif entry.type == "did":
             tool = self._call(entry.call).partition(" ")[0]
             yield from _under(f"< {tool}{'' if entry.ok else ' failed'}", entry.shown or entry.text)
@@ -122,7 +122,7 @@ def _under(head: str, text: str) -> Iterator[str]:
     yield head
     yield from (f"    {line}" for line in lines[:_RESULT_LINES])
     if len(lines) > _RESULT_LINES:
-        yield f"    … {len(lines) - _RESULT_LINES:,} lines more: --json has all"
+        yield f"    … {len(lines) - _RESULT_LINES:,} more lines. To see all: --json"
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -3,5 +3,4 @@
 plain_chat          the conversation
 line_input          lines from a keyboard or a pipe
 conversation_lines  the conversation as it is printed
-turn_state          whether the lead has answered, and who is still working
 """

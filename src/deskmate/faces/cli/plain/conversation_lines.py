@@ -17,7 +17,7 @@ from deskmate.faces.common.text_tables import Cell, CleanLine
 from deskmate.queries.member_view import Letter
 
 _QUESTIONS = ("permission_request", "plan_approval_request")
-SUMMARY = "(that was the summary which the lead keeps of what came before)"
+SUMMARY = "(this is the lead's summary of the conversation so far)"
 
 
 class Teller:

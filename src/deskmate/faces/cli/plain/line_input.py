@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, TextIO
 
-from deskmate import Refused
 from deskmate.app import GOAL_CAP
+from deskmate.errors import Refused
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, width
 
@@ -80,7 +80,7 @@ def _settle(answer: "asyncio.Future[str | None]", text: str | None, trouble: OSE
 
 
 def _unreadable(trouble: OSError) -> Refused:
-    return Refused(f"stdin cannot be read: {trouble.strerror}; give it a terminal, a file or a pipe")
+    return Refused(f"Cannot read stdin: {trouble.strerror}", "Connect it to a terminal, a file or a pipe.")
 
 
 def piped(_: str) -> str | None:
@@ -100,7 +100,7 @@ def first_piped() -> str:
                 return text
     except OSError as error:
         raise _unreadable(error) from error
-    raise Refused('there is nothing to say: stdin is empty; pipe words in, or type them: deskmate "WORDS"')
+    raise Refused("stdin is empty, so there is no message", 'Pipe text in, or type it: deskmate "TEXT"')
 
 
 class Keyboard(OutputStream):

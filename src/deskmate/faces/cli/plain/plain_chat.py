@@ -14,67 +14,64 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import LEAD, Feed, Settings
+from deskmate.app import LEAD, Feed, RunRequest
 from deskmate.app.session import Session, attended
+from deskmate.app.session_events import Turns
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
 from deskmate.faces.cli.plain.line_input import Keyboard, Typed, first_piped, piped
-from deskmate.faces.cli.plain.turn_state import Turns
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import asker, subject
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.conversation_start import ConversationStart
-from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.run_start import parting
 from deskmate.faces.common.terminal_text import one_line
 
 UNFINISHED = 1
 _ANSWERS = ("/yes", "/always", "/no")
 
 
-def carry_out(sitting: ConversationStart) -> int:
+def carry_out(request: RunRequest) -> int:
     """Talk until the user leaves or the input ends, and return the exit code. Raises DeskmateError."""
     app.seclude()
-    app.raise_open_files()
-    settings = sitting.settings()
-    if at_terminal():
-        return _at_keyboard(sitting, settings)
-    return _in_a_pipe(sitting, settings)
+    app.raise_open_files(app.environment())
+    return _at_keyboard(request) if at_terminal() else _in_a_pipe(request)
 
 
-def _at_keyboard(sitting: ConversationStart, settings: Settings) -> int:
+def _at_keyboard(request: RunRequest) -> int:
     with Keyboard(sys.stdout, COMMANDS) as keyboard:
 
         def cells() -> int:
             return keyboard.size[0]
 
-        progress = Progress(keyboard, terminal=False, colour=settings.colour, cells=cells)
+        progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
         teller = Teller(progress, progress.note, streams=True)
         interrupt_key = InterruptKey(progress.note, keyboard.restore)
-        conversation = _Conversation(sitting, progress, teller, interrupt_key)
-        return conversation.carry_out(settings, partial(conversation.type, keyboard), cells)
+        conversation = _Conversation(request, progress, teller, interrupt_key)
+        return conversation.carry_out(partial(conversation.type, keyboard), cells)
 
 
-def _in_a_pipe(sitting: ConversationStart, settings: Settings) -> int:
+def _in_a_pipe(request: RunRequest) -> int:
     with OutputStream(sys.stderr) as stderr:
-        progress = progress_on(stderr, colour=settings.colour)
+        progress = progress_on(stderr, colour=request.settings.colour)
         if sys.stdin.isatty():
-            progress.note("type what to say, a line each; /help, and /quit to leave")
+            progress.note("Type one message per line. /help lists commands, /quit leaves")
         # Start nothing if there is nothing to say.
-        first = None if sitting.words else first_piped()
+        first = None if request.goal else first_piped()
         interrupt_key = InterruptKey(progress.note)
         with OutputStream(sys.stdout, alarm=interrupt_key.pull) as stdout:
             # On a terminal both streams write to the same place, so only one is used.
             one_place = os.isatty(stdout.number) and os.isatty(stderr.number)
             words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
             teller = Teller(progress, words, streams=one_place)
-            conversation = _Conversation(sitting, progress, teller, interrupt_key)
-            code = conversation.carry_out(settings, partial(conversation.read, first), lambda: None)
+            conversation = _Conversation(request, progress, teller, interrupt_key)
+            code = conversation.carry_out(partial(conversation.read, first), lambda: None)
             stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
             if stdout.failure:
                 progress.note(f"deskmate: cannot write to stdout: {stdout.failure}")
@@ -85,40 +82,37 @@ def _in_a_pipe(sitting: ConversationStart, settings: Settings) -> int:
 class _Conversation:
     """One conversation, from opening the team to the summary on leaving."""
 
-    def __init__(
-        self, sitting: ConversationStart, progress: Progress, teller: Teller, interrupt_key: InterruptKey
-    ) -> None:
-        self._sitting, self._progress, self._teller, self._reins = sitting, progress, teller, interrupt_key
+    def __init__(self, request: RunRequest, progress: Progress, teller: Teller, interrupt_key: InterruptKey) -> None:
+        self._request, self._progress, self._teller, self._reins = request, progress, teller, interrupt_key
         self._parting = ""
         self._pressed = -TWICE_SECONDS
         self._interrupting: asyncio.Task[None] | None = None
 
-    def carry_out(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
+    def carry_out(self, body: "_Body", cells: Callable[[], int | None]) -> int:
         """Open the team, talk to it, and print the summary at the end. Return the exit code."""
-        for warning in settings.warnings:
-            self._progress.note(f"deskmate: warning: {warning}")
+        for warning in self._request.settings.warnings:
+            self._progress.note(error_text(warning, before="deskmate: warning: "))
         with self._reins.signals(), logging_to(self._progress.note):
             try:
-                return anyio.run(self._open, settings, body, cells)
+                return anyio.run(self._open, body, cells)
             finally:
                 self._progress.close()
                 if self._parting:
                     self._progress.note(self._parting)
 
-    async def _open(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
+    async def _open(self, body: "_Body", cells: Callable[[], int | None]) -> int:
         feed = Feed()
         feed.listen(self._teller.hear)
-        opened = attended(self._sitting.wanted(settings), feed, continues=self._sitting.continues)
         session: Session | None = None
         try:
             with anyio.CancelScope() as scope, self._reins.stops(scope):
-                async with opened as session:
+                async with attended(self._request, feed) as session:
                     talk = Talk(session, cells)
                     self._reins.pressed = partial(self._press, session, talk)
                     return await body(session, talk, feed)
         finally:
             # Only now is it known whether the team is kept.
-            self._parting = self._sitting.parting(session) if session else ""
+            self._parting = parting(self._request, session) if session else ""
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------
@@ -127,9 +121,9 @@ class _Conversation:
         """Carry out what is typed until the user leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
-        self._progress.note(f"{words}; /help, /quit")
+        self._progress.note(f"{words} (/help, /quit)")
         self._watch(session, talk)
-        history = InputHistory.of_user(os.environ)
+        history = InputHistory.of_user(app.environment())
         with keyboard.open(self._past(history), partial(_here, session)) as typed:
             while (text := await typed.next()) is not None:
                 if text.strip():
@@ -143,14 +137,14 @@ class _Conversation:
         try:
             return history.read()
         except OSError as error:
-            self._progress.note(f"deskmate: what was typed before cannot be read: {error.strerror}")
+            self._progress.note(f"deskmate: cannot read the input history: {error.strerror}")
             return []
 
     def _keep(self, history: InputHistory, text: str) -> None:
         try:
             history.add(text)
         except OSError as error:
-            self._progress.note(f"deskmate: what is typed cannot be kept: {error.strerror}")
+            self._progress.note(f"deskmate: cannot save the input history: {error.strerror}")
 
     # -- in a pipe --------------------------------------------------------------------------------
 
@@ -182,7 +176,7 @@ class _Conversation:
         for question in session.questions:
             does = "hands in" if question.shake == "plan" else "asks for"
             what = one_line(f"{asker(question)} {does} {subject(question)}")
-            self._progress.note(f"deskmate: {what}; nobody is here to answer")
+            self._progress.note(f"deskmate: {what}, and nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
         if lead.word == "parked":
             self._progress.note(f"deskmate: the lead is parked: {one_line(lead.detail)}")
@@ -209,10 +203,10 @@ class _Conversation:
         if self._pressed - before < TWICE_SECONDS:
             self._reins.pull()
         elif LEAD in session.busy:
-            self._progress.note("Ctrl-C interrupts the lead; once more leaves")
+            self._progress.note("The lead is interrupted. Press Ctrl-C again to leave")
             self._interrupting = asyncio.ensure_future(self._interrupt(talk))
         else:
-            self._progress.note("Ctrl-C once more leaves")
+            self._progress.note("Press Ctrl-C again to leave")
 
     async def _interrupt(self, talk: Talk) -> None:
         await self._do(talk, "/interrupt")

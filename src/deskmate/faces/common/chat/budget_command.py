@@ -1,10 +1,10 @@
 """/budget: limits shown and changed."""
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deskmate import Refused
+from deskmate.app import cap_in
+from deskmate.errors import Refused
 from deskmate.faces.common.listings import dollars
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def budget_lines(session: "Session") -> list[str]:
         f"time: {session.seconds:.0f} s of {_amount(caps.seconds, '{:g} s')}",
         f"steps: at most {caps.steps} in one turn",
         f"members: {here} of {_amount(caps.members, '{}')}",
-        "set one with: /budget NAME NUMBER, as in /budget money 5",
+        "To set one: /budget NAME NUMBER, as in /budget money 5",
     ]
 
 
@@ -51,37 +51,33 @@ async def set_cap(session: "Session", name: str, number: str) -> list[str]:
     """Set a cap from typed text and return the lines to show. Raises Refused for an unknown cap or a bad number."""
     cap = CAPS.get(name)
     if cap is None:
-        raise Refused(f"there is no cap '{name[:80]}'; caps: {', '.join(CAPS)}")
+        raise Refused(f"There is no limit '{name[:80]}'", f"Limits: {', '.join(CAPS)}")
     try:
         value = cap.kind(number.lstrip("$").replace(",", ""))
     except ValueError:
         value = cap.kind(0)
     if not 0 < value < float("inf"):
-        raise Refused(f"'{number[:80]}' is no number above 0; as in: /budget {name} 5")
+        raise Refused(f"'{number[:80]}' is not a number above 0", f"Write it as in: /budget {name} 5")
     going = await session.set_cap(**{cap.field: value})
-    said = f"{name}: {value:,} from now on, until you leave; {cap.flag} sets it at the next start"
-    return [said, *([f"{', '.join(going)} can go on"] if going else [])]
+    said = f"{name}: {value:,} until you leave. To set it at the next start, use {cap.flag}"
+    return [said, *([f"{', '.join(going)} can continue"] if going else [])]
 
 
 def parked_line(name: str, why: str) -> str:
     """Return a line about a member that a cap keeps from going on, with the command that raises the cap."""
-    return f"{name} cannot go on: {with_way_on(why)}"
+    return f"{name} cannot continue: {with_way_on(why)}"
 
 
 def with_way_on(why: str) -> str:
     """Return why a member is parked. If a cap is the reason, add how to raise it in this conversation."""
-    found = next((word for word, cap in CAPS.items() if cap.flag == _cap_in(why)), None)
+    reached = cap_in(why)
+    found = next((word for word, cap in CAPS.items() if cap.flag == reached), None)
     if found:
         return f"{why}. To raise it here: /budget {found} NUMBER"
-    return f"{why}. To raise it, change settings.toml and start again" if _cap_in(why) else why
+    return f"{why}. To raise it, change settings.toml and start again" if reached else why
 
 
-def flag_in(why: str) -> str | None:
+def flag_for(why: str) -> str | None:
     """Return the option that raises the cap a member is parked for, or None if it is parked for another reason."""
-    return next((cap.flag for cap in CAPS.values() if cap.flag == _cap_in(why)), None)
-
-
-def _cap_in(why: str) -> str | None:
-    """Return the cap named at the end of a reason, as in `budget: 3 steps in one turn (--max-steps)`."""
-    named = re.fullmatch(r"budget: .* \((--max-[a-z]+|max_[a-z_]+)\)", why)
-    return named[1] if named else None
+    reached = cap_in(why)
+    return next((cap.flag for cap in CAPS.values() if cap.flag == reached), None)

@@ -22,29 +22,29 @@ class ChatCommand:
 COMMANDS: dict[str, ChatCommand] = {
     command.name: command
     for command in (
-        ChatCommand("team", "/team", "who is on the team, what each does, and what it came to"),
-        ChatCommand("tasks", "/tasks", "the board"),
-        ChatCommand("inbox", "/inbox [NAME]", "the mail of a member, of the lead if none is named", most=1),
-        ChatCommand("questions", "/questions", "what waits for your word"),
-        ChatCommand("yes", "/yes [N,…]", "allow what is asked; N where more than one asks", most=1),
+        ChatCommand("team", "/team", "show the members: role, status, task, cost"),
+        ChatCommand("tasks", "/tasks", "show the board"),
+        ChatCommand("inbox", "/inbox [NAME]", "show a member's mail, by default the lead's", most=1),
+        ChatCommand("questions", "/questions", "show what waits for your answer"),
+        ChatCommand("yes", "/yes [N,…]", "allow what is asked; N: the number of the question", most=1),
         ChatCommand(
-            "always", "/always [N,…]", "allow it, and all like it from now on; of a plan: accept edits", most=1
+            "always", "/always [N,…]", "allow it and everything like it; for a plan: also accept edits", most=1
         ),
         ChatCommand("no", "/no [N,…] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
-        ChatCommand("interrupt", "/interrupt [NAME]", "cut what a member does, the lead if none is named", most=1),
-        ChatCommand("resume", "/resume NAME", "let a member go on that is parked or was interrupted", least=1, most=1),
+        ChatCommand("interrupt", "/interrupt [NAME]", "stop what a member is doing, by default the lead", most=1),
+        ChatCommand("resume", "/resume NAME", "let a parked or interrupted member continue", least=1, most=1),
         ChatCommand("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
         ChatCommand(
             "mode",
             "/mode [MODE [NAME] | drop RULE]",
-            "what is permitted; change it, delegate, or drop a rule",
+            "show what is permitted; set a mode, delegate, or drop a rule",
             most=None,
         ),
-        ChatCommand("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
-        ChatCommand("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),
-        ChatCommand("cost", "/cost", "what the team has used and spent"),
-        ChatCommand("budget", "/budget [CAP NUMBER]", "the caps and what is used of them; set one", most=2),
-        ChatCommand("help", "/help", "this"),
+        ChatCommand("model", "/model [PROVIDER:MODEL]", "show the model, or use another one", most=1),
+        ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),
+        ChatCommand("cost", "/cost", "show what the team has used and spent"),
+        ChatCommand("budget", "/budget [CAP NUMBER]", "show the limits and what is used of them, or set one", most=2),
+        ChatCommand("help", "/help", "show this list"),
         ChatCommand("quit", "/quit", "leave; you can continue the team later"),
     )
 }

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 
-from deskmate import DeskmateError, Refused
 from deskmate.app import ALL, LEAD, USER, Mode
+from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, ChatCommand, nearest
 from deskmate.faces.common.chat.question_text import (
@@ -24,6 +24,7 @@ from deskmate.faces.common.chat.question_text import (
     question_lines,
     short_answer,
 )
+from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.listings import (
     board_lines,
     colours_of,
@@ -77,7 +78,7 @@ class Talk:
                 return Feedback(leaves=True)
             return Feedback(tuple(await self._carry_out(text)))
         except DeskmateError as error:
-            return Feedback(tuple(_plain(str(error))), refused=True)
+            return Feedback(tuple(line for text in error_lines(error) for line in _plain(text)), refused=True)
 
     def number(self, question: "Question") -> int:
         """Return the number that answers a question here. A question keeps its number as long as this object exists."""
@@ -115,7 +116,10 @@ class Talk:
     async def _tell(self, text: str) -> Lines:
         name, words = _parted(text[1:])
         if not name or not words:
-            raise Refused("to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@")
+            raise Refused(
+                "@ needs a name and a message",
+                "To write to a teammate: @NAME WORDS\nTo send this text to the lead, start it with @@.",
+            )
         name = self._session.spelled(name)
         if name == USER:
             raise Refused("'user' is you")
@@ -140,11 +144,13 @@ class Talk:
         command = COMMANDS.get(name)
         if command is None:
             near = nearest(name)
-            hint = f"did you mean /{near.name}?" if near else "/help lists all."
-            raise Refused(f"there is no command '/{name[:80]}'; {hint} To say it to the lead: //{name[:80]}")
+            hint = f"Did you mean /{near.name}?" if near else "To see all commands: /help"
+            raise Refused(
+                f"There is no command '/{name[:80]}'", f"{hint}\nTo send this text to the lead: //{name[:80]}"
+            )
         words = rest.split()
         if not command.fits(words):
-            raise Refused(_usage(command))
+            raise _usage(command)
         match name:
             case "team" | "tasks" | "inbox" | "cost" | "questions" | "help":
                 return await self._show(name, words)
@@ -160,7 +166,7 @@ class Talk:
                 return await self._budget(words)
             case _:
                 self._session.make_room(rest)
-                return _plain("the lead's conversation will be summarised once none of its calls runs")
+                return _plain("The lead's conversation is summarised as soon as no tool call is running")
 
     # -- what is shown ----------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class Talk:
                 return [*cost_lines(cost, sheet), *_damage(cost.damage)]
             case "questions":
                 shown = [line for one in session.questions for line in self.question(one)]
-                return shown or _plain("nothing waits for your word")
+                return shown or _plain("No question is open")
             case _:
                 return _help(sheet)
 
@@ -193,7 +199,7 @@ class Talk:
     async def _answer(self, answer: "Answer", rest: str) -> Lines:
         numbers, words = _numbered(rest)
         if rest and not numbers and answer != "no":
-            raise Refused(_usage(COMMANDS[answer]))
+            raise _usage(COMMANDS[answer])
         # Look up every question before answering the first, so an unknown number changes nothing.
         questions = [self._asked(number) for number in dict.fromkeys(numbers)] or [self._asked(None)]
         return [line for one in questions for line in await self._answer_one(answer, one, words if numbers else rest)]
@@ -223,7 +229,9 @@ class Talk:
         if len(meant) != 1 or meant[0].key not in self._seen:
             numbers = [self.number(one) for one in asked]
             open_ = ", ".join(map(str, self._open))
-            raise Refused(f"say which question you mean, as in: y {numbers[0]}. Open: {open_}")
+            raise Refused(
+                "More than one question may be meant", f"Add its number, as in: y {numbers[0]}. Open: {open_}"
+            )
         return meant[0]
 
     def _still_open(self, name: str) -> Lines:
@@ -241,7 +249,7 @@ class Talk:
         asked = [f"question {number} of {asker(one)}" for number, one in self._open.items()]
         which = "it" if len(asked) == 1 else "one"
         number = next(iter(self._open), 0)
-        line = f"said to {name}; still open: {', '.join(asked)}. To answer {which}: y {number}"
+        line = f"said to {name}. Still open: {', '.join(asked)}. To answer {which}: y {number}"
         return _plain(line) if asked else []
 
     @property
@@ -255,14 +263,14 @@ class Talk:
         """
         there = self._open
         if not there:
-            raise Refused("nothing waits for your word")
+            raise Refused("No question is open")
         if number is not None and number not in there:
-            raise Refused(f"question {number} is not open; open: {', '.join(map(str, there))}")
+            raise Refused(f"Question {number} is not open", f"Open: {', '.join(map(str, there))}")
         if number is not None:
             return there[number]
         only = next(iter(there.values()))
         if len(there) > 1 or self._shown != only.key:
-            raise Refused(f"say which question you mean; open: {', '.join(map(str, there))}")
+            raise Refused("More than one question may be meant", f"Add its number. Open: {', '.join(map(str, there))}")
         return only
 
     async def _direct(self, deed: str, name: str) -> Lines:
@@ -270,15 +278,15 @@ class Talk:
         match deed:
             case "interrupt":
                 await session.interrupt(name)
-                return _plain(f"{name} is interrupted, and rests until you write to it")
+                return _plain(f"{name} is interrupted. It waits until you write to it")
             case "resume":
                 if capped := self._capped(name):
                     return capped
                 await session.go_on(name)
-                return _plain(f"{name} goes on")
+                return _plain(f"{name} continues")
             case _:
                 await session.stop(name)
-                return _plain(f"{name} is asked to leave; /team shows when it has")
+                return _plain(f"{name} was asked to leave. To see whether it has: /team")
 
     def _capped(self, name: str) -> Lines:
         """Return a line naming the cap that keeps a member from answering, if there is one."""
@@ -287,7 +295,7 @@ class Talk:
 
     async def _budget(self, words: list[str]) -> Lines:
         if len(words) == 1:
-            raise Refused(_usage(COMMANDS["budget"]))
+            raise _usage(COMMANDS["budget"])
         lines = await set_cap(self._session, *words) if words else budget_lines(self._session)
         return [line for text in lines for line in _plain(text)]
 
@@ -301,36 +309,38 @@ class Talk:
             return await self._delegate(second)
         modes = [mode.value for mode in Mode]
         if first not in modes:
-            raise Refused(f"there is no mode '{one_line(first)[:80]}'; modes: {', '.join(modes)}, delegate")
+            raise Refused(f"There is no mode '{one_line(first)[:80]}'", f"Modes: {', '.join(modes)}, delegate")
         if len(second.split()) > 1:
-            raise Refused(_usage(COMMANDS["mode"]))
+            raise _usage(COMMANDS["mode"])
         await self._session.set_mode(Mode(first), second or None)
-        return _plain(f"{second or 'the team'} works in mode {first} from now on")
+        return _plain(f"mode of {second or 'the team'} from now on: {first}")
 
     async def _delegate(self, rest: str) -> Lines:
         if rest not in ("", "on", "off"):
-            raise Refused("usage: /mode delegate, or /mode delegate off")
+            raise Refused("Usage: /mode delegate, or /mode delegate off")
         delegates = rest != "off"
         await self._session.delegate(delegates)
         if delegates:
-            return _plain("the lead delegates: its teammates do the work; end it with /mode delegate off")
-        return _plain("the lead no longer delegates")
+            return _plain("The lead now delegates: its teammates do the work. To end it: /mode delegate off")
+        return _plain("The lead no longer delegates")
 
     async def _drop(self, rule: str) -> Lines:
         rules = self._session.permitted.rules
         if rule not in rules:
             if rule in self._session.permitted.own:
-                raise Refused(f"'{one_line(rule)[:80]}' is a rule of your settings; take it out of that file")
-            there = f"rules: {'; '.join(rules)}" if rules else "there is none"
-            raise Refused(f"there is no rule '{one_line(rule)[:80]}' to drop; {there}")
+                raise Refused(
+                    f"The rule '{one_line(rule)[:80]}' is in your settings", "Remove it from the settings file."
+                )
+            there = f"Rules: {', '.join(rules)}" if rules else "There are no rules."
+            raise Refused(f"There is no rule '{one_line(rule)[:80]}'", there)
         await self._session.drop_rules([rule])
-        return _plain(f"no longer a rule: {rule}")
+        return _plain(f"removed the rule: {rule}")
 
     def _permitted(self) -> Lines:
         permitted = self._session.permitted
         own = [f"{name}: {mode.value}" for name, mode in permitted.modes.items()]
         rules = [f"rule: {rule}" for rule in permitted.rules]
-        rules += [f"rule of your settings: {rule}" for rule in permitted.own]
+        rules += [f"rule in your settings: {rule}" for rule in permitted.own]
         head = [f"mode: {permitted.mode.value}", f"commands: {sandbox_of(permitted.sandbox)}"]
         planning = [f"in plan mode: {', '.join(permitted.planning)}"] if permitted.planning else []
         planning += ["the lead delegates"] if permitted.delegates else []
@@ -338,8 +348,8 @@ class Talk:
 
     def _model(self, name: str) -> Lines:
         if not name:
-            return _plain(f"{self._session.model} is asked")
-        return _plain(f"{self._session.choose_model(name)} is asked from now on")
+            return _plain(f"model: {self._session.model}")
+        return _plain(f"model from now on: {self._session.choose_model(name)}")
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -362,12 +372,12 @@ def _damage(damage: tuple[str, ...]) -> Lines:
     return [(Cell(one_line(f"damaged: {words}")),) for words in damage]
 
 
-def _usage(command: ChatCommand) -> str:
-    return f"usage: {command.usage} ({command.about})"
+def _usage(command: ChatCommand) -> Refused:
+    return Refused(f"Usage: {command.usage} ({command.about})")
 
 
 def _help(sheet: Sheet) -> Lines:
     words = [["WORDS", "say something to the lead"], ["@NAME WORDS", "say something to a teammate"]]
     words.append(["@all WORDS", "say something to everybody on the team"])
     rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
-    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say words that begin with / or @"]], gives=1)
+    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say something that begins with / or @"]], gives=1)

@@ -17,7 +17,7 @@ _PRIVATE = 0o600
 class InputHistory:
     """Typed texts, oldest first. Methods raise OSError if the file cannot be read or written."""
 
-    def __init__(self, file: Path, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, file: Path, environ: Mapping[str, str]) -> None:
         self._file, self._environ = file, environ
 
     @classmethod

@@ -27,16 +27,17 @@ def standing_at(workspace: Path, path: str) -> FilePreview:
         place = workspace / path
         found = place.stat()
         if not stat.S_ISREG(found.st_mode):
-            return FilePreview("there is something else than a file")
+            return FilePreview("the path exists and is not a file")
         if found.st_size > _COMPARED_BYTES:
-            return FilePreview(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
+            return FilePreview(f"replaces a file of {found.st_size:,} bytes, too large to compare")
         # An agent may have replaced it since. This opens only a regular file, and never blocks.
         return FilePreview("replaces the current file", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
     except FileNotFoundError:
-        return FilePreview("a new file")
+        return FilePreview("creates a new file")
     except UnicodeDecodeError:
-        return FilePreview(f"replaces a file of {found.st_size:,} bytes that is no text")
-    except (OSError, ValueError) as error:
-        # An invalid path raises ValueError.
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        return FilePreview(f"the current file cannot be read: {why}")
+        return FilePreview(f"replaces a file of {found.st_size:,} bytes that is not text")
+    except OSError as error:
+        return FilePreview(f"the current file cannot be read: {error.strerror}")
+    except ValueError:
+        # The words of Python differ from version to version.
+        return FilePreview("the current file cannot be read: its path is invalid")

@@ -49,7 +49,7 @@ class Live:
         """What to show of it."""
         found = [words_piece(f"live/{number}", words) for number, words in self._recorded if words.strip()]
         if self._thought and not self._words and not self._tools:
-            found.append(TranscriptPiece("live/thought", PieceKind.THOUGHT, "thinks", self._thought))
+            found.append(TranscriptPiece("live/thought", PieceKind.THOUGHT, "thinking", self._thought))
         if self._words.strip():
             found.append(words_piece("live/words", f"{self._words.strip()}▍"))
         found += [TranscriptPiece(f"live/{i}", PieceKind.CALL, tool) for i, tool in enumerate(self._tools)]

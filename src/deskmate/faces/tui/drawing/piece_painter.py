@@ -92,13 +92,13 @@ def _indented(
         yield UnwrappedLine(Text(_short(line) if short else line, style), edge, edge)
     if len(lines) > _MOST_LINES:
         yield UnwrappedLine(
-            Text(f"… {len(lines) - _MOST_LINES:,} lines more: deskmate tail --json has all", "dim"), edge, edge
+            Text(f"… {len(lines) - _MOST_LINES:,} more lines. To see all: deskmate tail --json", "dim"), edge, edge
         )
 
 
 def _short(line: str) -> str:
     more = len(line) - LINE_CHARS
-    return line if more <= 0 else f"{line[:LINE_CHARS]} … {more:,} characters more: F6, Enter"
+    return line if more <= 0 else f"{line[:LINE_CHARS]} … {more:,} more characters: F6, Enter"
 
 
 def _mail_rows(piece: TranscriptPiece, folded: bool, style: str) -> Iterator[UnwrappedLine]:

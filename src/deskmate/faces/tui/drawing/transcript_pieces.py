@@ -137,7 +137,7 @@ class Pieces:
 
 def waiting_piece(number: int, text: str) -> TranscriptPiece:
     """Return a message of the user that was not heard yet."""
-    return TranscriptPiece(f"unheard/{number}", PieceKind.MAIL, "user not heard yet", text, sender="user")
+    return TranscriptPiece(f"unheard/{number}", PieceKind.MAIL, "user not read yet", text, sender="user")
 
 
 def words_piece(key: str, text: str) -> TranscriptPiece:
@@ -223,7 +223,7 @@ def _of_others(number: int, entry: Entry) -> Iterator[TranscriptPiece]:
     elif entry.type == "agreed":
         yield _told(key, "agreed to leave")
     elif entry.type == "compacted":
-        yield _told(key, "made room: what came before is now a summary", entry.summary)
+        yield _told(key, "made room: a summary replaces everything before", entry.summary)
     elif entry.type == "cleared":
         yield _told(key, "made room: old results are cleared")
 

@@ -41,7 +41,7 @@ def head_of(session: Session) -> Text:
     head.append(words(session.team), "bold cyan")
     busy, asked, parked = len(session.busy), len(session.questions), _parked(session.members)
     if busy or not (asked or parked):
-        head.append(f"  {busy} busy" if busy else "  at rest", "" if busy else "dim")
+        head.append(f"  {busy} busy" if busy else "  idle", "" if busy else "dim")
     if asked:
         head.append(f"  {asked} question{'' if asked == 1 else 's'}", "bold yellow")
     if parked:

@@ -33,7 +33,7 @@ class PostPanel(Rows):
 
     FOLLOWS = True
     NOTHING = "no mail yet"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "filter", "all / only the chosen")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "filter", "all / only this member")]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self.head, self.below, id=id)

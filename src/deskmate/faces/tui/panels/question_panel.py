@@ -101,7 +101,7 @@ class QuestionsPanel(Widget, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """Yield the input for the words of a no, hidden until it is needed."""
-        yield Input(placeholder="no, because … (Enter sends, Escape goes back)")
+        yield Input(placeholder="No, because … (Enter sends, Esc goes back)")
 
     def show(self, session: Session, now: float, chosen: str = LEAD) -> None:
         """Show the open questions. `chosen`: the member that typed text goes to."""
@@ -258,7 +258,9 @@ class QuestionsPanel(Widget, can_focus=True):
             self.action_unsay()
             # The person may keep typing for a moment.
             self._guard.hold()
-            self.notify(f"what {called(question.member)} asked is answered or over; nothing was sent", markup=False)
+            self.notify(
+                f"The question of {called(question.member)} is not open any more. Nothing was sent.", markup=False
+            )
 
     # -- drawing ----------------------------------------------------------------------------------
 
@@ -307,12 +309,12 @@ class QuestionsPanel(Widget, can_focus=True):
         """Why a key for yes does not count."""
         below = len(self._body[1]) - self._offset - self._sheet.window
         if self._guard.holds:
-            return ": new question: read it first, then press a key"
+            return ": new question. Read it, then press a key"
         if self._is_read or not self._groups:
             return ""
         if not self._sheet.window:
             return ": /questions shows all of it"
-        return f": PgDn: {below:,} line{'' if below == 1 else 's'} more before a yes"
+        return f": PgDn: {below:,} line{'' if below == 1 else 's'} more to read before a yes"
 
     def _draw(self) -> None:
         """Lay out the sheet again and draw the lines that changed."""

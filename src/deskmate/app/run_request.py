@@ -1,0 +1,192 @@
+"""What to run: the one request that every face and program makes."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deskmate.app.build import check_model, check_price
+from deskmate.config import Settings, choose_model
+from deskmate.core.agent.work_mode import RESULT_TOOL
+from deskmate.core.log.names import LEAD, USER, new_name
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import TOOLS, AgentType
+from deskmate.core.team.members import Joined
+from deskmate.errors import BadInput
+from deskmate.ports import Model, Tool
+from deskmate.runtime.team_state import TeamState
+from deskmate.trust.approvals import NO_CONSENT, Consent
+
+
+@dataclass(frozen=True, slots=True)
+class Teammate:
+    """A teammate that is there from the start. It takes tasks of its role from the board by itself.
+
+    `prompt`: the first thing it is told. `model`, `mode`: by default those of the team. `plans_first`: it changes
+    nothing until its plan is approved. `reads_only`: it never edits files or runs commands.
+    """
+
+    name: str
+    role: str = ""
+    prompt: str = ""
+    model: str | None = None
+    mode: Mode | str | None = None
+    plans_first: bool = False
+    reads_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mode is not None and self.mode not in tuple(Mode):
+            raise BadInput(f"{self.mode!r} is not a permission mode", f"Use one of {', '.join(Mode)}.")
+        if self.plans_first and not self.prompt:
+            raise BadInput(f"The teammate '{self.name}' has nothing to plan", "Give it a prompt that says what.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewTask:
+    """A task that is on the board from the start. `blocked_by`: the tasks that must be completed first.
+
+    `role`: only teammates of that role, or of that name, take it. `verify`: a command that must succeed before the task
+    counts as completed.
+    """
+
+    subject: str
+    description: str = ""
+    role: str | None = None
+    blocked_by: Sequence["NewTask"] = ()
+    verify: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.subject.strip():
+            raise BadInput("A task has no subject", "Say in a line what is to be done.")
+
+    @property
+    def key(self) -> str:
+        """What identifies the task if a program puts it on the board again."""
+        text = "\0".join([self.subject, self.description, self.role or "", self.verify or ""])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run. `workspace`: the folder to work in. By default it is found from the current folder.
+
+    `goal`: the user's first words, if any. `continues`: continue the named team, or the last one with a message. If
+    false, start a new team, with that name if one is given. `numbered`: the name is that of all runs of a program. A
+    new team gets the first free of NAME, NAME-2, …, and the last one of these is continued. `consent`: which files of
+    the workspace are used. `watched`: a person sees what happens as it happens.
+
+    The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
+    lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
+    process do not have them. `model`: the model of all agents that have none of their own, instead of the one in the
+    settings. `teammates`, `tasks`: who and what is there from the start.
+    """
+
+    workspace: Path | None
+    goal: str | None
+    team: str | None
+    settings: Settings
+    continues: bool = False
+    numbered: bool = False
+    consent: Consent = NO_CONSENT
+    watched: bool = True
+    tools: tuple[Tool, ...] = ()
+    lead_tools: tuple[Tool, ...] = ()
+    asking_tools: frozenset[str] = frozenset()
+    model: Model | None = None
+    teammates: tuple[Teammate, ...] = ()
+    tasks: tuple[NewTask, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [tool.name for tool in (*self.tools, *self.lead_tools)]
+        taken = {*TOOLS, *({RESULT_TOOL} if not self.lead_tools else ())}
+        for name in names:
+            if name in taken or names.count(name) > 1:
+                raise BadInput(f"There is already a tool named '{name}'", "Choose another name for yours.")
+            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+                raise BadInput(
+                    f"{ascii(name)[:80]} cannot be the name of a tool",
+                    "Use 1 to 64 letters, digits, '_' and '-'.",
+                )
+        mates = [teammate.name for teammate in self.teammates]
+        for name in mates:
+            if mates.count(name) > 1:
+                raise BadInput(f"There are two teammates named '{name}'", "Give each a name of its own.")
+        for number, task in enumerate(self.tasks):
+            if any(blocker not in self.tasks[:number] for blocker in task.blocked_by):
+                raise BadInput(
+                    f"The task {task.subject!r} is blocked by a task that is not listed before it",
+                    "List the blocking task first.",
+                )
+
+    def with_consent(self, consent: Consent) -> "RunRequest":
+        """Return a copy that uses these files of the workspace, with settings as narrowed by the project.
+
+        Raises BadSettings for a setting that a project may not have.
+        """
+        return replace(self, consent=consent, settings=consent.narrowed(self.settings))
+
+    @property
+    def tool_rules(self) -> tuple[str, ...]:
+        """The permission rules for the tools of the program."""
+        names = [tool.name for tool in (*self.tools, *self.lead_tools)]
+        return tuple(f"{'ask' if name in self.asking_tools else 'allow'} {name}" for name in names)
+
+    @property
+    def old_tool_rules(self) -> tuple[str, ...]:
+        """The rules that an earlier run of the program may have set for its tools, and that do not apply any more."""
+        names = [tool.name for tool in (*self.tools, *self.lead_tools)]
+        return tuple(f"{'allow' if name in self.asking_tools else 'ask'} {name}" for name in names)
+
+
+def check_request(request: RunRequest) -> None:
+    """Raise BadSettings if no model can be used, or BadName for a teammate, before anything is created."""
+    if request.model is None:
+        check_model(request.settings)
+    else:
+        check_price(request.model.name, request.settings)
+    for teammate in request.teammates:
+        new_name(teammate.name, "member")
+        if teammate.model:
+            check_price(choose_model(request.settings, teammate.model), request.settings)
+
+
+async def set_up(team_state: TeamState, request: RunRequest) -> None:
+    """Let the teammates of a request join and put its tasks on the board. What is there already is not repeated.
+
+    A teammate that has left comes back for a new goal under another name, because names are never used again.
+    """
+    for teammate in request.teammates:
+        roster = await team_state.roster.refresh()
+        names = [teammate.name, *(f"{teammate.name}-{number}" for number in range(2, len(roster.members) + 2))]
+        joined = [name for name in names if name in roster.members]
+        if not joined or (request.goal and not any(roster.here(name) for name in joined)):
+            await team_state.roster.join(_joined(teammate, names[len(joined)], team_state, request))
+    ids: dict[NewTask, int] = {}
+    for task in request.tasks:
+        same = sum(other.key == task.key for other in ids)
+        created = await team_state.board.create(
+            USER,
+            task.subject,
+            description=task.description,
+            role=task.role,
+            blocked_by=[ids[blocker] for blocker in task.blocked_by],
+            verify=task.verify,
+            cause=f"{USER}:set-up.{task.key}.{same}",
+        )
+        ids[task] = created.id
+
+
+def _joined(teammate: Teammate, name: str, team_state: TeamState, request: RunRequest) -> Joined:
+    return Joined(
+        name=name,
+        agent_type=AgentType.EXPLORE if teammate.reads_only else AgentType.GENERAL,
+        role=teammate.role,
+        prompt=teammate.prompt,
+        model=teammate.model,
+        mode=None if teammate.mode is None else Mode(teammate.mode),
+        plan=teammate.plans_first or None,
+        launcher=request.settings.launcher,
+        at=team_state.writer.clock.timestamp(),
+        cause=f"{LEAD}:set-up.{name}",
+    )

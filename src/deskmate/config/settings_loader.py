@@ -1,0 +1,188 @@
+"""Reads the settings and says what is wrong with them."""
+
+import difflib
+import os
+import shlex
+import stat
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from deskmate.config.environment import environment, wants_colour
+from deskmate.config.settings import (
+    DEFAULT_MODELS,
+    ModelSettings,
+    Permission,
+    Prices,
+    Provider,
+    Settings,
+    Table,
+    Written,
+    config_folder,
+    state_folder,
+)
+from deskmate.errors import BadInput, BadSettings, Problem
+
+_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "DESKMATE_MODEL": ("model",),
+    "ANTHROPIC_API_KEY": ("anthropic", "key"),
+    "ANTHROPIC_BASE_URL": ("anthropic", "base_url"),
+    "OPENAI_API_KEY": ("openai", "key"),
+    "OPENAI_BASE_URL": ("openai", "base_url"),
+}
+# The settings that are tables, with settings of their own.
+_TABLES = frozenset({"anthropic", "openai", "permission", "models"})
+Layer: TypeAlias = dict[str, Any]
+Place: TypeAlias = Callable[[tuple[str, ...]], str]
+
+
+def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
+    """Return the settings of the user's file, with the environment over it and flags over both.
+
+    Flags have the names of the fields. Raises BadSettings with the place and what is expected there.
+    """
+    file = config_folder(environ) / "settings.toml"
+    written, readable = _read(file)
+    layers: tuple[tuple[Layer, Place], ...] = (
+        (written, lambda keys: f"'{'.'.join(keys)}' in {file}"),
+        (_from_environment(environ), lambda keys: f"{_variable(keys)} in the environment"),
+        (dict(flags or {}), lambda keys: f"the flag --{keys[0].replace('_', '-')}"),
+    )
+    merged: Layer = {}
+    for layer, place in layers:
+        _check(layer, place)
+        merged = _over(merged, layer)
+    warnings = _warnings(written, file) if readable else ()
+    own = {"file": file, "state": state_folder(environ), "warnings": warnings, "colour": wants_colour(environ)}
+    settings = Settings.model_validate({**merged, **own})
+    return settings.model_copy(update={"addresses": _addresses(settings, environ)})
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Return the user's settings: those of the settings file, then of the environment, then these.
+
+    Overrides have the names of the fields: `load_settings(max_cost=2.0)`. None counts as not given. Raises BadSettings.
+    """
+    return overridden(load(environment()), overrides)
+
+
+def overridden(settings: Settings, overrides: Mapping[str, object]) -> Settings:
+    """Return settings with these values instead, by field. None counts as not given. Raises BadSettings."""
+    layer = {name: value for name, value in overrides.items() if value is not None}
+    _check(layer, lambda keys: f"the argument {keys[0]}")
+    valid = Written.model_validate(layer)
+    return settings.model_copy(update={name: getattr(valid, name) for name in layer})
+
+
+def _addresses(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    variables = {keys[0]: variable for variable, keys in _VARIABLES.items() if keys[1:] == ("base_url",)}
+    return {
+        provider: variable if environ.get(variable) else f"{provider}.base_url in {settings.file}"
+        for provider, variable in variables.items()
+        if getattr(settings, provider).base_url
+    }
+
+
+def _read(file: Path) -> tuple[Layer, bool]:
+    """Return the content of a file, empty if there is none, and whether others may read it."""
+    try:
+        with file.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            text = opened.read().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}, False
+    except OSError as error:
+        raise BadSettings(f"Cannot read {file}: {error.strerror}", "Make it a file that you may read.") from error
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
+    try:
+        return tomllib.loads(text), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for variable, keys in _VARIABLES.items():
+        # An empty variable counts as unset.
+        if value := environ.get(variable):
+            layer = _over(layer, _nested(keys, value))
+    return layer
+
+
+def _nested(keys: tuple[str, ...], value: str) -> Layer:
+    first, *rest = keys
+    return {first: _nested(tuple(rest), value) if rest else value}
+
+
+def _variable(keys: tuple[str, ...]) -> str:
+    return next(variable for variable, set_ in _VARIABLES.items() if set_ == keys)
+
+
+def _over(below: Layer, above: Layer) -> Layer:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _over(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _warnings(written: Layer, file: Path) -> tuple[Problem, ...]:
+    if any("key" in written.get(provider, {}) for provider in DEFAULT_MODELS):
+        return (Problem(f"{file} contains a key, and others may read it", f"Run: chmod 600 {shlex.quote(str(file))}"),)
+    return ()
+
+
+# -- what is wrong with it ------------------------------------------------------------------------
+
+
+def _check(layer: Layer, place: Place) -> None:
+    try:
+        Written.model_validate(layer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        keys = tuple(str(key) for key in first["loc"])
+        # Without its cause, which would show the value: that may be a key.
+        raise _complaint(first, keys, place) from None
+
+
+def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadSettings:
+    if keys[0] == "permission" and len(keys) > 2:
+        return rule_complaint(f"Rule {int(keys[2]) + 1} of {place(keys[:2])}", found)
+    if keys[0] not in _TABLES:
+        # The other keys say which item of a list, or which of two types, does not fit.
+        keys = keys[:1]
+    if keys[:-1] == ("models",):
+        return BadSettings(f"{place(keys)} must be a table with `window`, `output` or `prices`")
+    fields = _table_at(keys[:-1]).model_fields
+    if found["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(keys[-1], fields, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Known here: {', '.join(fields)}"
+        return BadSettings(f"{place(keys)} is not a setting", hint)
+    return BadSettings(f"{place(keys)} must be {fields[keys[-1]].description}")
+
+
+def rule_complaint(rule: str, found: ErrorDetails) -> BadSettings:
+    """Return the error for a rule that cannot be used."""
+    cause = found.get("ctx", {}).get("error")
+    if isinstance(cause, BadInput):
+        return BadSettings(f"{rule}: {cause.message}", cause.hint)
+    return BadSettings(f"{rule} must be a text")
+
+
+def _table_at(keys: tuple[str, ...]) -> type[Table]:
+    match keys:
+        case ():
+            return Written
+        case ("permission",):
+            return Permission
+        case ("models", _):
+            return ModelSettings
+        case ("models", _, "prices"):
+            return Prices
+        case _:
+            return Provider

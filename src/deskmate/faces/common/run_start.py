@@ -1,0 +1,73 @@
+"""From what was typed to a request, and what is said on leaving."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from deskmate import app
+from deskmate.app import RunRequest
+from deskmate.app.session import Session
+from deskmate.errors import BadSettings
+from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.listings import dollars, open_line, sender_of
+from deskmate.faces.common.terminal_text import one_line
+from deskmate.faces.common.text_tables import note
+from deskmate.faces.common.trust_prompt import consent_of
+from deskmate.queries.stream_reader import team_at, workspace_at
+
+NOTHING_SAID = "Nothing was said, so no team was kept."
+NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."
+
+
+def request_of(
+    workspace: Path | None, words: str | None, team: str | None, flags: Mapping[str, object], *, continues: bool
+) -> RunRequest:
+    """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
+    settings = app.load(app.environment(), {name: value for name, value in flags.items() if value is not None})
+    return RunRequest(workspace, words, team, settings, continues)
+
+
+def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
+    """Return the request of a conversation with the person's consent, or None if the person leaves.
+
+    `trusts`: trust everything in the folder, for this run only. Raises BadSettings if no model can be used.
+    """
+    model_of(request)
+    here = at_terminal()
+    consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
+    return None if consent is None else replace(request.with_consent(consent), watched=here)
+
+
+def model_of(request: RunRequest) -> str:
+    """Return the model to ask. Raises BadSettings if there is none, or Refused if the team to continue is missing."""
+    try:
+        return app.choose_model(request.settings)
+    except BadSettings:
+        if request.continues:
+            # Without a team, a model would not help: say that first.
+            team_at(workspace_at(request.workspace), request.team)
+        raise
+
+
+def typed(request: RunRequest, *words: str) -> str:
+    """Return a command in the workspace of a request."""
+    where = [] if request.workspace is None else ["-C", str(request.workspace)]
+    return shlex.join(["deskmate", *where, *words])
+
+
+def parting(request: RunRequest, session: Session) -> str:
+    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
+    if not session.kept:
+        return NEVER_ANSWERED if session.letters else NOTHING_SAID
+    team, spent, left = session.home, session.spent, open_line(session.tasks)
+    asking = {sender_of(question.member) for question in session.questions}
+    busy = [name for name in session.busy if name not in asking]
+    stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped.\n" if busy else ""
+    title = one_line(session.title)
+    sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
+    sum_ = f"{sum_} ({title})" if title else sum_
+    sum_ = f"{sum_}\n{left}" if left else sum_
+    way_on, without = typed(request, "--team", team), typed(request, "resume", team)
+    answer = f"To answer: {typed(request, 'answer', '--team', session.team)}\n" if asking else ""
+    return f"{sum_}\n{stopped}{answer}To continue: {way_on}\nWithout you: {without}"

@@ -1,0 +1,6 @@
+"""Teams for programs: what `from deskmate import ...` offers besides events and errors.
+
+team           Team, run, resume
+function_tool  a typed function as a tool
+result_tool    a result of a type, handed in by the lead
+"""

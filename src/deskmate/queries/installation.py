@@ -1,0 +1,63 @@
+"""How Deskmate was installed, and which optional parts are there."""
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+# The extra that has every optional part that a user can see.
+_ALL = "[all]"
+# File that an installer leaves in an environment of its own → the command that installs there.
+_INSTALLERS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An environment with Deskmate. `direct_url`: what its installer wrote about a source other than an index."""
+
+    prefix: Path
+    direct_url: str | None = None
+
+    @classmethod
+    def current(cls) -> Self:
+        """Return the installation that this process runs from."""
+        try:
+            direct_url = Distribution.from_name("deskmate").read_text("direct_url.json")
+        except PackageNotFoundError:
+            direct_url = None
+        return cls(Path(sys.prefix), direct_url)
+
+    @property
+    def command_for_all(self) -> str:
+        """The command that adds all optional parts, for the installer that was used and from the same source."""
+        installer = next((how for name, how in _INSTALLERS.items() if (self.prefix / name).exists()), "pip install")
+        return f"{installer} {shlex.quote(self._requirement)}"
+
+    @property
+    def _requirement(self) -> str:
+        try:
+            origin = json.loads(self.direct_url or "{}")
+        except ValueError:
+            origin = {}
+        url = str(origin.get("url", ""))
+        if not url:
+            return f"deskmate{_ALL}"
+        if url.startswith("file:") and "vcs_info" not in origin:
+            return f"{unquote(urlsplit(url).path)}{_ALL}"
+        vcs = origin.get("vcs_info", {}).get("vcs")
+        return f"deskmate{_ALL} @ {f'{vcs}+{url}' if vcs else url}"
+
+
+def has_terminal_ui() -> bool:
+    """Return whether the packages of the terminal UI are installed. Imports none of them."""
+    return find_spec("textual") is not None
+
+
+def has_demo() -> bool:
+    """Return whether the package that the demo's application needs is installed. Does not import it."""
+    return find_spec("graphql") is not None

@@ -1,0 +1,1 @@
+"""Processes killed at any instant, and what they leave behind."""

@@ -1,0 +1,1 @@
+"""Settings: who wins, what is refused, and which model follows."""

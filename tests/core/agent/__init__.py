@@ -1,0 +1,1 @@
+"""What an agent remembers, and what it does next."""

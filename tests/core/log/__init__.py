@@ -1,0 +1,1 @@
+"""Records, names and the persistent map."""

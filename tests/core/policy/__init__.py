@@ -1,0 +1,1 @@
+"""Permissions, tools by role, redaction and trusted files."""

@@ -1,0 +1,1 @@
+"""The rules of roster, board, mail and spending."""

@@ -1,0 +1,1 @@
+"""Commands that look at a team or act on it."""

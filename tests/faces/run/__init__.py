@@ -1,0 +1,1 @@
+"""`deskmate run` and `deskmate demo` in processes of their own."""

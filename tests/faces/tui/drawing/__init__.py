@@ -1,0 +1,1 @@
+"""Text, lines and pieces as the screen draws them."""

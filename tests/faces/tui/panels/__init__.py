@@ -1,0 +1,1 @@
+"""Each panel of the screen on its own."""

@@ -1,0 +1,85 @@
+"""Watching: nothing is shown of a transcript that is not so, and a name in another team is somebody else's."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskmate.errors import StoreCorrupt
+from deskmate.faces.tui.watched_member import Watching
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing.team_scripts import member_of
+from tests.faces.tui.busy_team import at_work
+from tests.faces.tui.idle_sessions import session_at
+from tests.faces.tui.screen_harness import show_live_team, show_team
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
+
+
+async def test_before_a_transcript_is_read_nothing_of_it_is_said_to_be_unheard(tmp_path: Path) -> None:
+    async with session_at(await at_work(tmp_path)) as session:
+        read = anyio.Event()
+        watching = Watching(session, read.set)
+        assert watching.pieces == []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watching.follow)
+            with anyio.fail_after(10):
+                await read.wait()
+            tasks.cancel_scope.cancel()
+        assert watching.pieces[-1].head == "bash make serve"
+
+
+async def test_what_was_read_of_a_member_is_kept_while_another_is_watched(tmp_path: Path) -> None:
+    folder = await at_work(tmp_path)
+    async with session_at(folder) as session:
+        watching = Watching(session, lambda: None)
+        for name in ("lead", "dave", "lead"):
+            watching.choose(name)
+            with anyio.move_on_after(0.2):
+                await watching.follow()
+        before = watching.pieces
+        watching.choose("dave")
+        watching.choose("lead")
+        assert watching.pieces == before
+
+
+@pytest.mark.parametrize("name", ["lead", "dave"])
+async def test_a_transcript_that_cannot_be_read_ends_it_and_is_not_shown_as_empty(tmp_path: Path, name: str) -> None:
+    folder = await at_work(tmp_path)
+    async with show_team(folder, (80, 24)) as screen:
+        await screen.press(*(["tab"] * 4 if name == "dave" else []))
+        await screen.sees(f"to {name}", "parked" if name == "dave" else "make serve")
+        (folder / f".teams/main/{name}_transcript.jsonl").write_bytes(b"")
+        await screen.until(lambda: isinstance(screen.app.trouble, StoreCorrupt))
+
+
+def teams(asked: Asked) -> Say:
+    """Have a team with an alice; when sent away from it, another with an alice of its own."""
+    if member_of(asked) == "alice":
+        return Say("I am here.")
+    told = str(asked.prompt.passages)
+    if "away" not in told:
+        return _founding(told, "api", 1)
+    deletion = Use("TeamDelete", {"force": True})
+    return _founding(told, "web", 2) if "Closed team 'api'" in told else Say("", [deletion])
+
+
+def _founding(told: str, team: str, alices: int) -> Say:
+    if f"You lead team '{team}' now" not in told:
+        return Say("", [Use("TeamCreate", {"team_name": team})])
+    if told.count("agent_id alice") < alices:
+        return Say("", [Use("Task", {"name": "alice", "prompt": "Be there.", "role": "dev"})])
+    return Say(f"{team} has an alice.")
+
+
+async def test_in_another_team_the_same_name_is_somebody_else(tmp_path: Path) -> None:
+    async with FakeProvider(teams) as provider, show_live_team(tmp_path, provider, (80, 24), "hire") as screen:
+        await screen.sees("api has an alice.")
+        await screen.press("tab")
+        await screen.sees("to alice", "I am here.")
+        await screen.session.say("go away")
+        await screen.sees("deskmate web", "to lead", "web has an alice.")
+        await screen.press("tab")
+        await screen.sees("to alice", "I am here.")
+        assert sum("I am here." in line for line in screen.lines) == 1

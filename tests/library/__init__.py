@@ -1,0 +1,1 @@
+"""The library as a program uses it: real teams in a folder, with a scripted model."""

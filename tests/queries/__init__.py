@@ -1,0 +1,1 @@
+"""What any face can read of a team on disk."""

@@ -1,0 +1,1 @@
+"""Live objects over the store: board, mailbox, roster, transcript, budget."""

@@ -1,0 +1,125 @@
+"""Readable copies of roster and board, kept by the process that has the lead's seat: current within a second."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from deskmate.core.team.members import Joined, RosterState
+from deskmate.core.team.tasks import BoardState
+from deskmate.errors import StoreCorrupt
+from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, ReadableCopies, Write
+from deskmate.runtime.task_groups import task_group
+from tests.runtime.agent_harness import AgentHarness, turns
+from tests.runtime.team_process import SOON, until
+
+pytestmark = pytest.mark.anyio
+Shown = list[tuple[list[str], list[str]]]
+
+
+def showing(shown: Shown) -> Write:
+    """Return what writes down who is here and what there is to do."""
+
+    def write(roster: RosterState, board: BoardState) -> None:
+        names = [member.name for member in roster.members.values() if member.here]
+        shown.append((names, [task.subject for task in board.tasks.values()]))
+
+    return write
+
+
+@asynccontextmanager
+async def kept(harness: AgentHarness, mirror: ReadableCopies) -> AsyncIterator[None]:
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(mirror.keep)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+async def pause(harness: AgentHarness) -> None:
+    """Let the time between two copies pass."""
+    await until(lambda: harness.clock.sleeping)
+    harness.clock.advance(PAUSE_SECONDS)
+
+
+@pytest.mark.behaviour("config")
+async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_one() -> None:
+    harness = await AgentHarness.opened([])
+    shown: Shown = []
+    assert PAUSE_SECONDS < 1
+    async with kept(harness, ReadableCopies(harness.team_state, showing(shown))):
+        await until(lambda: shown)
+        for name in ("alice", "bob"):
+            await harness.team_state.roster.join(Joined(name=name, at=0.0))
+        await harness.team_state.board.create("lead", "parse")
+        await until(lambda: harness.clock.sleeping)
+        await turns()
+        assert shown == [(["lead"], [])]
+        await pause(harness)
+        await until(lambda: len(shown) == 2)
+        await pause(harness)
+        await turns()
+        await harness.team_state.roster.leave("alice", "done", heard=0)
+        await until(lambda: len(shown) == 3)
+    assert shown == [(["lead"], []), (["lead", "alice", "bob"], ["parse"]), (["lead", "bob"], ["parse"])]
+
+
+@pytest.mark.behaviour("config")
+async def test_the_last_change_is_shown_when_the_process_ends() -> None:
+    harness = await AgentHarness.opened([])
+    shown: Shown = []
+    async with kept(harness, ReadableCopies(harness.team_state, showing(shown))):
+        await until(lambda: shown)
+        await harness.team_state.board.create("lead", "parse")
+    assert shown == [(["lead"], []), (["lead"], ["parse"])]
+
+
+async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    harness = await AgentHarness.opened([])
+    tried: list[int] = []
+
+    def fail(roster: RosterState, board: BoardState) -> None:
+        tried.append(roster.number)
+        raise StoreCorrupt("config.json is not a regular file") if len(tried) == 1 else OSError(28, "No space left")
+
+    with caplog.at_level(logging.WARNING):
+        async with kept(harness, ReadableCopies(harness.team_state, fail)):
+            await until(lambda: tried)
+            await harness.team_state.board.create("lead", "parse")
+            await pause(harness)
+            await until(lambda: len(tried) == 2)
+    assert "not a regular file" in caplog.text
+    assert "No space left" in caplog.text
+
+
+async def test_another_team_is_shown_by_its_own_writer_and_nothing_while_the_turn_is_taken() -> None:
+    harness = await AgentHarness.opened([])
+    here: Shown = []
+    there: Shown = []
+    mirror = ReadableCopies(harness.team_state, showing(here))
+    await mirror.show()
+    async with task_group() as tasks, mirror.turn:
+        tasks.start_soon(mirror.show)
+        await turns()
+        mirror.begin_again(showing(there))
+        assert there == []
+    assert (here, there) == ([(["lead"], [])], [(["lead"], [])])
+
+
+async def test_a_team_that_is_turned_to_meanwhile_is_not_shown_what_was_read_of_the_one_before() -> None:
+    harness = await AgentHarness.opened([])
+    here: Shown = []
+    there: Shown = []
+    mirror = ReadableCopies(harness.team_state, showing(here))
+    async with task_group() as tasks:
+        tasks.start_soon(mirror.show)
+        await until(mirror.turn.locked)
+        # It has the turn, and reads by now.
+        await checkpoint()
+        mirror.begin_again(showing(there))
+    assert (here, there) == ([], [])
+    await mirror.show()
+    assert (here, there) == ([], [(["lead"], [])])

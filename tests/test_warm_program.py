@@ -1,0 +1,29 @@
+"""The warm process does what `python -m deskmate` does, and no run sees anything of another."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faces.fake_app import environment
+from tests.warm_program import run_deskmate
+
+
+@pytest.mark.parametrize("args", [["--version"], ["board"], ["run", "--output", "nonsense"], []])
+def test_a_run_ends_and_prints_as_the_program_does(tmp_path: Path, args: list[str]) -> None:
+    env = environment(tmp_path, ANTHROPIC_API_KEY="sk-test")
+    cold = subprocess.run(
+        [sys.executable, "-m", "deskmate", *args], cwd=tmp_path, env=env, input=b"", capture_output=True, check=False
+    )
+    warm = run_deskmate(args, folder=tmp_path, env=env)
+    assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+
+
+def test_a_run_has_its_own_folder_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    names = "DESKMATE_MODEL"
+    first = run_deskmate(["board"], folder=tmp_path, env=environment(tmp_path, **{names: "no such model"}))
+    second = run_deskmate(["board"], folder=tmp_path / "other", env=environment(tmp_path))
+    assert (str(tmp_path / "other").encode() in first.stderr, b"no such model" in second.stderr) == (False, False)
+    assert (first.returncode, second.returncode) == (2, 2)

@@ -1,0 +1,1 @@
+"""The bash tool and the parser of shell commands."""

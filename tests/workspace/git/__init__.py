@@ -1,0 +1,1 @@
+"""What a command can leave in git's folder."""

@@ -1,0 +1,1 @@
+"""The sandbox: what it lets through, what it hides, what it limits."""
