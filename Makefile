@@ -5,15 +5,28 @@ UV := .venv/bin/uv
 STAMP := .venv/.stamp
 DOCS_STAMP := .venv-docs/.stamp
 
+# For test-all-pythons and coverage: the versions, and tests to run instead of all.
+PYTHONS := 3.11 3.12 3.13
+TESTS :=
+
+PARALLEL := -n auto --dist worksteal
+# What make quick runs. No test there starts more than a few processes.
+QUICK := tests/core tests/contracts tests/formats tests/texts tests/stores tests/config tests/tools tests/queries \
+	tests/runtime tests/scenarios/test_story.py tests/faces/cli/test_cli.py \
+	tests/test_architecture.py tests/test_behaviours.py tests/test_public_api.py tests/test_rooms.py
+
 # The same on every machine, whatever its owner exports: imports are byte-compiled once.
 unexport PYTHONDONTWRITEBYTECODE
+# People behind a company's proxy: trust the certificates that the system trusts. Older versions of uv know the second.
+export UV_SYSTEM_CERTS := true
+export UV_NATIVE_TLS := true
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint test check docs bench quick soak demo pictures reference golden lock clean
+.PHONY: help setup lint quick test test-all-pythons check docs dist try-dist bench smoke soak demo pictures reference golden lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## make .venv with everything in requirements.txt
 
@@ -21,10 +34,27 @@ lint: setup ## check format, style, types and spelling
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	.venv/bin/codespell docs README.md CONTRIBUTING.md CHANGELOG.md src/deskmate/texts
+	.venv/bin/codespell docs README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md src/deskmate/texts
 
-test: setup ## run the tests
-	@$(PY) -m pytest -n auto --dist worksteal
+quick: setup ## run the tests of the rules while you edit: under a minute on two cores
+	@echo "Left out: tests that kill, attack or start processes, screens, providers, documentation, and tests marked slow."
+	@echo "make test runs everything."
+	@HYPOTHESIS_PROFILE=quick $(PY) -m pytest -q $(PARALLEL) -m "not soak and not slow" $(QUICK)
+
+test: setup ## run all tests that a change must pass: about ten minutes on two cores
+	@$(PY) -m pytest $(PARALLEL) --durations=20 --durations-min=1
+
+test-all-pythons: $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
+
+.test-on-%: .venv-%/.stamp
+	@.venv-$*/bin/python --version
+	@.venv-$*/bin/python -m pytest $(PARALLEL) $(TESTS)
+
+coverage: setup ## run the tests and show which lines they reach; no number is required
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(PY) -m coverage run -m pytest -q $(PARALLEL) $(TESTS)
+	@$(PY) -m coverage combine --quiet && $(PY) -m coverage json --quiet -o build/coverage/report.json
+	@$(PY) -m tests.coverage_table build/coverage/report.json
 
 check: lint test ## lint and test
 
@@ -32,14 +62,22 @@ docs: $(DOCS_STAMP) ## build the documentation into build/site; a warning is an 
 	@NO_COLOR=1 .venv-docs/bin/zensical build --clean --strict
 	@$(PY) -m docs.site_check build/site
 
+dist: setup ## build the wheel and the source archive into dist, without a network
+	@rm -rf dist
+	$(UV) build --quiet --offline --no-build-isolation --python $(PY) --out-dir dist
+	@ls dist
+
+try-dist: dist ## install the wheel into clean environments and use it from another folder
+	@UV=$(CURDIR)/$(UV) .ci/try_dist
+
 bench: setup ## measure the promised figures
 	$(PY) -m benchmarks
 
-quick: setup ## run every part of bench and soak in small counts: do they still work?
+smoke: setup ## run every part of bench and soak in small counts: do they still work?
 	$(PY) -m benchmarks --quick
 	$(PY) -m benchmarks.soak --quick
 
-soak: setup ## run the long fault runs
+soak: setup ## run the long fault runs, and the tests of make test with large counts
 	$(PY) -m benchmarks.soak
 
 demo: setup ## watch a rehearsed team at work, without a key or a network
@@ -50,11 +88,13 @@ reference: setup ## make docs/reference/commands.md again from the help of the c
 
 pictures: setup ## make the pictures of the documentation again, from the running product
 	$(PY) -m docs.pictures
+	$(PY) -m docs.import_graph > docs/pictures/imports.svg
 
 golden: setup ## write the texts that models read into tests/texts/golden again; review the difference
 	DESKMATE_GOLDEN=write $(PY) -m pytest -q tests/texts
 
-lock: setup ## make the requirements files again from pyproject.toml, keeping versions that still fit
+lock: ## make the requirements files again from pyproject.toml, keeping versions that still fit
+	@$(HAS_UV) || $(MAKE) --no-print-directory .venv/uv.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 		--output-file requirements.txt pyproject.toml
@@ -63,11 +103,11 @@ lock: setup ## make the requirements files again from pyproject.toml, keeping ve
 		--output-file requirements-docs.txt
 
 clean: ## remove the environments, caches and builds
-	rm -rf .venv .venv-docs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.txt pyproject.toml
-	@{ $(PY) --version && $(UV) --version; } >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv/uv.txt
+	@$(HAS_UV) || $(MAKE) --no-print-directory .venv/uv.txt
 	$(UV) pip sync --quiet --python $(PY) --require-hashes --compile-bytecode requirements.txt
 	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
 	@$(HAS_TOOLS) || echo "strace or bubblewrap is missing: installing them, where that is allowed"
@@ -81,10 +121,28 @@ $(DOCS_STAMP): requirements-docs.txt | $(STAMP)
 	@$(UV) pip sync --quiet --python .venv-docs/bin/python --require-hashes requirements-docs.txt
 	@touch $@
 
+HAS_UV = { $(PY) --version && $(UV) --version; } >/dev/null 2>&1
+
+# An interpreter of pyenv, whose own commands work only for the versions that are switched on; else what uv finds.
+PYENV_PYTHON = $(lastword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$*.*/bin/python))
+
+.PRECIOUS: .venv-%/.stamp
+.venv-%/.stamp: requirements.txt pyproject.toml | $(STAMP)
+	@$(UV) venv --quiet --clear --no-python-downloads --python $(or $(PYENV_PYTHON),$*) .venv-$* 2>/dev/null || { \
+		echo "Python $* was not found. Install it, for example with: uv python install $*"; \
+		echo "Or name the versions to test: make test-all-pythons PYTHONS='3.11 3.13'"; exit 1; }
+	$(UV) pip sync --quiet --python .venv-$*/bin/python --require-hashes --compile-bytecode requirements.txt
+	$(UV) pip install --quiet --python .venv-$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
 # For the tests that inject faults into system calls, and for the sandbox.
 HAS_TOOLS = { command -v strace && command -v bwrap; } >/dev/null
 INSTALL_TOOLS = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
 	&& timeout 120 apt-get update && timeout 120 apt-get install -y --no-install-recommends strace bubblewrap
+
+# A pip before 24.2 knows the system's certificates only if told. On macOS they are in no file.
+CA_FILE = $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))
+PIP_CERTS = PIP_CERT="$${PIP_CERT:-$${SSL_CERT_FILE:-$(CA_FILE)}}"
 
 # The installer in the locked version: by a uv that is already there, else by the pip of a new environment.
 .PHONY: .venv/uv.txt
@@ -102,5 +160,5 @@ INSTALL_TOOLS = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRON
 	@if command -v uv >/dev/null; then \
 		uv pip install --quiet --python $(PY) --require-hashes -r $@; \
 	else \
-		$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $@; \
+		$(PIP_CERTS) $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $@; \
 	fi
