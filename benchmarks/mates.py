@@ -21,7 +21,7 @@ from deskmate.core.team.messages import Message
 from deskmate.ports import Launcher, Model, ModelLimits
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team import Team
+from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 from deskmate.trust.team_signature import Signing
@@ -99,7 +99,7 @@ async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) 
         async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
             team_parts = replace(ours.team_parts, models=lambda _: model) if model else ours.team_parts
             launchers: dict[str, Launcher] = {"inline": team_parts, "process": in_processes(team_parts)}
-            tasks.start_soon(Team(ours.team_state, launchers, tasks).keep)
+            tasks.start_soon(TeamPlayers(ours.team_state, launchers, tasks).keep)
             yield Mates(ours.team_state, folder)
             tasks.cancel_scope.cancel()
 

@@ -20,7 +20,7 @@ BLOB = "lead-1-0.txt"
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure `true` as a bash call with and without a sandbox, and as a bare process."""
-    sandbox = find_sandbox(folder / "state")
+    sandbox = find_sandbox(folder / "state", environ=os.environ)
     if sandbox.level is Level.NONE:
         say(f"sandbox: {sandbox.reason}")
         return Answer([])
@@ -40,7 +40,9 @@ def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
 
 
 async def _measure(folder: Path, sandbox: Sandbox, samples: int) -> dict[str, list[int]]:
-    free, confined = (LocalWorkspace(folder, "bench", "lead", sandbox=one) for one in (None, sandbox))
+    free, confined = (
+        LocalWorkspace(folder, "bench", "lead", environ=os.environ, sandbox=one) for one in (None, sandbox)
+    )
     before = sandbox.words(sandbox.machine(os.environ))
     ways: dict[str, Callable[[], Awaitable[None]]] = {
         "process": lambda: _bare(["true"]),

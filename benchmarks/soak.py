@@ -71,8 +71,8 @@ STORMS = (
 )
 TESTS = FaultTests(
     "fault and property tests, ten times as many",
-    ("tests/attacks", "tests/chaos", "tests/core", "tests/runtime"),
-    ("tests/core/test_handshakes.py",),
+    ("tests/attacks", "tests/chaos", "tests/core", "tests/runtime", "tests/scenarios", "tests/workspace"),
+    ("tests/core/team/test_handshakes.py",),
 )
 COLUMNS = (
     Column("run"),

@@ -1,0 +1,55 @@
+"""What the models of the examples say, so that you can run them without a key:
+
+    python -m deskmate.testing.fake_provider --script examples/scripts.py:SCRIPT
+
+It prints its address and runs until its input ends, so give it a terminal of its own. Set ANTHROPIC_BASE_URL to the
+address, and ANTHROPIC_API_KEY to anything. Each conversation has its own steps, found by the words of its goal.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from deskmate.testing import Asked, Say, Use
+
+Part = Sequence[str | Say]
+
+
+def use(tool: str, **arguments: object) -> Say:
+    """Return a call of a tool."""
+    return Say(calls=[Use(tool, arguments)])
+
+
+def done(task: int) -> Say:
+    """Return the call that completes a task."""
+    return use("TaskUpdate", taskId=task, status="completed")
+
+
+WAITS = ("They are working.", "Both tasks are done.", "Both are done.")
+# Words of a conversation → the steps of the agent that has it.
+PARTS: Mapping[str, Part] = {
+    "In which file": [use("glob", pattern="*.toml"), "In pyproject.toml."],
+    "orders 7 and 8 are late": [
+        Say("I will look at both.", [Use("lookup", {"order_id": "7"}), Use("lookup", {"order_id": "8"})]),
+        use("submit_result", result={"late": ["7"], "why": "in transit since Monday"}),
+        "Order 7 is late.",
+    ],
+    "yesterday's orders": [use("lookup", order_id="7"), "Order 7 is late: it has been in transit since Monday."],
+    "You are ada": [use("write_file", path="schema.sql", content="create table books (title);\n"), done(1), "Done."],
+    "You are bob": [use("write_file", path="page.html", content="<li>title</li>\n"), done(2), "Done."],
+    "Your teammates do the tasks": [*WAITS, "A schema and a page."],
+    "Which files are here": [use("glob", pattern="*"), "One: notes.txt.", "notes.txt, the only one."],
+    "Refund $20": [
+        use("refund", order_id="7", dollars=20),
+        use("refund", order_id="8", dollars=900),
+        "Order 7 is refunded. I may not refund order 8.",
+    ],
+    "Measure it once": [use("measure"), use("measure"), "It takes 42 ms."],
+}
+
+
+def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, whether it is a list or a function
+    """Return the next step: as many steps were said as the conversation has passages of the model."""
+    words = f"{asked.prompt.system}\n{asked.prompt.passages}"
+    part = next((part for mark, part in PARTS.items() if mark in words), ("I know only the examples.",))
+    spoken = sum(type(passage).__name__ == "Spoke" for passage in asked.prompt.passages)
+    step = part[min(spoken, len(part) - 1)]
+    return Say(step) if isinstance(step, str) else step
