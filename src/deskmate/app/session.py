@@ -310,9 +310,10 @@ class Session:
         """
         if "cost" in cap:
             check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
-        await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         members = self._team_state.roster.state.members.values()
+        # Before the change is recorded: the lead may continue the moment it is, and would not count as parked any more.
         parked = [one for one in members if one.status.word == "parked" and is_over(one.status.detail)]
+        await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         free = [one.name for one in parked if not self.capped(one.name)]
         # The lead sees on the roster that the caps changed. Teammates look there only when they are woken.
         for name in free:
