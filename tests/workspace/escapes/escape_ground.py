@@ -42,6 +42,8 @@ def become(user: Sequence[str]) -> None:
     """Become a user, if one is named, once all is imported that this one might not be able to read."""
     anyio.run(_import_all)
     for uid in map(int, user):
+        # The clone may be in a home that this user cannot enter, and git refuses to start in such a folder.
+        os.chdir("/")
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)

@@ -5,6 +5,7 @@ While each is at it, another workspace is asked for something small.
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -54,7 +55,7 @@ async def main(folder: Path, level: Level) -> None:
 
     async def take(name: str) -> None:
         command, seconds = HOGS[name]
-        ran = await run(hog, f"echo > began; {command.replace('<python>', python())}", seconds)
+        ran = await run(hog, f"echo > began; {command.replace('<python>', shlex.quote(python()))}", seconds)
         results[name] = (ran.exit, ran.ended, said)
 
     for name in HOGS:

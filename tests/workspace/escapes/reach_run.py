@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import sys
 import threading
@@ -32,7 +33,7 @@ async def main(folder: Path, level: Level) -> None:
         workspace = LocalWorkspace(place, "main", "lead", sandbox=sandbox, environ=os.environ)
         got = {}
         for name, port in ports.items():
-            command = f'{python()} -c "{_FETCH}" http://127.0.0.1:{port}/ 2>&1 | tail -1'
+            command = f'{shlex.quote(python())} -c "{_FETCH}" http://127.0.0.1:{port}/ 2>&1 | tail -1'
             ran = await workspace.run(command, timeout_seconds=60, blob="lead-1-0.txt")
             got[name] = [ran.output.replace(str(port), "PORT"), ran.ended.replace(str(port), "PORT")]
     print(json.dumps(got))

@@ -6,6 +6,7 @@ socket.
 
 import json
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,7 @@ async def main(folder: Path, level: Level) -> None:
     for network in (False, True) if found else (True,):
         sandbox = replace(found, network=network) if found else None
         workspace = LocalWorkspace(place, "main", "lead", sandbox=sandbox, environ=os.environ)
-        ran = await workspace.run(f"{python()} families.py", timeout_seconds=60, blob="lead-1-0.txt")
+        ran = await workspace.run(f"{shlex.quote(python())} families.py", timeout_seconds=60, blob="lead-1-0.txt")
         if ran.exit != 0:
             sys.exit(str(ran))
         answers = dict(line.rsplit(" ", 1) for line in ran.output.splitlines())
