@@ -5,14 +5,15 @@ writer, readers that keep a number.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.boards import BoardDesign
 from benchmarks.rivals import Design, message
 from deskmate.core.log.names import mail
-from deskmate.core.log.records import Item, Json, Record
+from deskmate.core.log.records import Item, Json, Make, Record
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import Member, MemberStatus
 from deskmate.runtime.streams.board import Board
@@ -21,6 +22,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
 
+T = TypeVar("T")
 TEAM = "bench"
 READER = mail("reader")
 
@@ -79,9 +81,7 @@ class Unsynced:
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         return await self._store.read(stream, after, sync=False)
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
         return await self._store.decide(stream, after, make, sync=False)
 
 

@@ -7,14 +7,14 @@ never knows which adapter it has. `ToolContext` is the opposite: what the runtim
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from anyio import CancelScope
 from pydantic import BaseModel
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.log.records import Item, Json
+from deskmate.core.log.records import Item, Json, Make
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import AgentType
@@ -24,6 +24,8 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Joined, Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
 from deskmate.core.team.tasks import BoardState, Receipt, Revision, Task
+
+T = TypeVar("T")
 
 
 class Seat(Protocol):
@@ -54,14 +56,12 @@ class Store(Protocol):
         to add up costs. Raises StoreCorrupt if the stream ends before `after`, because somebody has read further.
         """
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
-        """Append what `make` returns for everything after `after`, with nothing in between. Return its number.
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
+        """Append what `make` decides on everything after `after`, with nothing in between.
 
-        If `make` returns None, nothing is appended and None is returned. `make` must have no side effects: it may be
-        called more than once, and in another thread. The promises and the errors are those of `append`. After
-        StoreUnavailable, call it again: `make` is then given what the earlier try had written.
+        Return the number of the record, None if `make` wants none, and the outcome. `make` must have no side effects:
+        it may be called more than once, and in another thread. The promises and the errors are those of `append`.
+        After StoreUnavailable, call it again: `make` is then given what the earlier try had written.
         """
 
     async def changed(self, since: Mapping[str, int]) -> None:

@@ -6,14 +6,14 @@
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
 
 from deskmate.core.agent.entries import Heard
 from deskmate.core.log.names import mail
-from deskmate.core.log.records import Item, Json
+from deskmate.core.log.records import Item, Json, Make
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.errors import StoreUnavailable
@@ -27,6 +27,7 @@ from deskmate.testing import FakeClock
 from tests.fact_loop import wait_for
 
 SOON = 20
+T = TypeVar("T")
 Deed: TypeAlias = Callable[[], Awaitable[object]]
 Moment: TypeAlias = Literal["before append", "after append", "before read", "after read"]
 
@@ -74,15 +75,13 @@ class FaultyStore:
         await self._meddle("after read", stream)
         return items
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
         await self._meddle("before append", stream)
-        number = await self._store.decide(stream, after, make, sync=sync)
+        number, outcome = await self._store.decide(stream, after, make, sync=sync)
         if number is not None:
             self.appended.append(stream)
         await self._meddle("after append", stream)
-        return number
+        return number, outcome
 
     async def changed(self, since: Mapping[str, int]) -> None:
         await self._store.changed(since)

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.log.records import Damaged, Record
+from deskmate.core.log.records import Damaged, Decision, Record
 from deskmate.errors import BadName, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
 from deskmate.stores import jsonl_store
@@ -368,6 +368,6 @@ async def test_a_loss_is_told_once_in_words_and_what_never_finished_is_not(
     await store.append("mail/bob", record())
     for _ in range(2):
         assert len(await store.read("mail/bob")) == 4
-        await store.decide("mail/bob", 0, lambda found: None)
+        await store.decide("mail/bob", 0, lambda found: Decision(None, None))
     why = "no record, or its checksum does not hold"
     assert caplog.messages == [f"Record 2 of mail/bob is lost ({path}:2: {why}). See: deskmate doctor team"]

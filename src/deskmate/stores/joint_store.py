@@ -4,15 +4,18 @@ The lead's own streams and the user's mailbox always stay in the first team, cal
 of the second team while the lead works there. The runtime sees one `ports.Store` and never which team has a stream.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TypeVar
 
 import anyio
 
 from deskmate.core.log.names import LEAD, USER, is_call, mail, split_stream
-from deskmate.core.log.records import Item, Json
+from deskmate.core.log.records import Item, Json, Make
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
+
+T = TypeVar("T")
 
 
 class JointStore:
@@ -49,10 +52,8 @@ class JointStore:
         store, name = self._at(stream)
         return await store.read(name, after, sync=sync)
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
-        """Append what `make` returns for everything after `after`. `Store` has the details."""
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
+        """Append what `make` decides on everything after `after`. `Store` has the details."""
         store, name = self._at(stream)
         return await store.decide(name, after, make, sync=sync)
 

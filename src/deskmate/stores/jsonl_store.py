@@ -18,7 +18,7 @@ from typing import TypeVar
 from anyio.lowlevel import checkpoint
 
 from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
-from deskmate.core.log.records import Damaged, Item, Json, check_number, encode, stamp
+from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, encode, stamp
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
@@ -34,7 +34,7 @@ TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
 SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
-T = TypeVar("T", int, int | None)
+T = TypeVar("T")
 # At most this many lost records are reported one by one, each time some are found.
 _MOST_TOLD = 20
 _LOG = logging.getLogger(__name__)
@@ -92,9 +92,13 @@ class JsonlStore:
         """Append one record and return its number. `Store` has the details."""
         check_number(expect or 0)
         file, body, mark = self._file(stream), encode(record), stamp(record)
-        number = await self._threads.run(
-            lambda: self._settled(file, file.append(body, mark, expect, sync=sync), sync=sync)
-        )
+
+        def write() -> int:
+            number = file.append(body, mark, expect, sync=sync)
+            self._note_written(file, sync=sync)
+            return number
+
+        number = await self._threads.run(write)
         self._wakeups.ring(_place(file))
         return number
 
@@ -110,22 +114,26 @@ class JsonlStore:
         self._warn_of_losses(stream, found)
         return found
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
-        """Append what `make` returns for everything after `after`. `Store` has the details."""
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
+        """Append what `make` decides on everything after `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
 
-        def line(found: Sequence[Item]) -> bytes | None:
+        def line(found: Sequence[Item]) -> tuple[bytes | None, T]:
             self._warn_of_losses(stream, found)
-            record = make(found)
-            return None if record is None else encode(record)
+            decision = make(found)
+            return None if decision.record is None else encode(decision.record), decision.outcome
 
-        number = await self._threads.run(lambda: self._settled(file, file.decide(after, line, sync=sync), sync=sync))
+        def write() -> tuple[int | None, T]:
+            number, outcome = file.decide(after, line, sync=sync)
+            if number is not None:
+                self._note_written(file, sync=sync)
+            return number, outcome
+
+        number, outcome = await self._threads.run(write)
         if number is not None:
             self._wakeups.ring(_place(file))
-        return number
+        return number, outcome
 
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return when any of these streams has something after its number."""
@@ -219,13 +227,10 @@ class JsonlStore:
 
     # -- late syncs -------------------------------------------------------------------------------
 
-    def _settled(self, file: StreamFile, number: T, *, sync: bool) -> T:
-        """Return the number. Schedule a sync if there was none."""
-        if not sync and number is not None:
-            self._sync_soon(file)
-        return number
-
-    def _sync_soon(self, file: StreamFile) -> None:
+    def _note_written(self, file: StreamFile, *, sync: bool) -> None:
+        """Schedule a sync if there was none. Called in the thread, because a caller may be cancelled meanwhile."""
+        if sync:
+            return
         with self._guard:
             self._lagging.add(file)
             if self._timer is None:

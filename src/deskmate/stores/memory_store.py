@@ -1,16 +1,19 @@
 """Streams in this process, for tests."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
 
 from deskmate.core.log.names import split_seat, split_stream
-from deskmate.core.log.records import Item, Json, Record, Stamp, check_number, decode, encode, stamp
+from deskmate.core.log.records import Item, Json, Make, Record, Stamp, check_number, decode, encode, stamp
 from deskmate.errors import Conflict, Held, StoreCorrupt
 from deskmate.ports import Seat
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,15 @@ class MemoryStore:
         self._wakeups = anyio.Event()
         return len(records)
 
-    async def decide(
-        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
-    ) -> int | None:
-        """Append what `make` returns for everything after `after`. `Store` has the details."""
-        record = make(await self.read(stream, after))
+    async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
+        """Append what `make` decides on everything after `after`. `Store` has the details."""
+        decision = make(await self.read(stream, after))
+        record = decision.record
         if record is None:
-            return None
+            return None, decision.outcome
         self._streams.setdefault(stream, [])
         self._places.setdefault(stream, {})
-        return self._add(stream, encode(record), stamp(record))
+        return self._add(stream, encode(record), stamp(record)), decision.outcome
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return everything after the number `after`. `Store` has the details."""

@@ -57,8 +57,13 @@ class StreamFile:
         self._doubts.pop(mark, None)
         return number
 
-    def decide(self, after: int, make: Callable[[list[Item]], bytes | None], *, sync: bool) -> int | None:
-        """Append the encoded record that `make` returns for everything after `after`. Return its number, or None."""
+    def decide(
+        self, after: int, make: Callable[[list[Item]], tuple[bytes | None, T]], *, sync: bool
+    ) -> tuple[int | None, T]:
+        """Append the encoded record that `make` returns for everything after `after`.
+
+        Return its number, or None, and the outcome that `make` returns with it.
+        """
         return self._under_lock(lambda fd: self._decide(fd, after, make), sync=sync)
 
     def _under_lock(self, work: Callable[[int], T], *, sync: bool) -> T:
@@ -88,16 +93,18 @@ class StreamFile:
                 raise self._moved(expect)
             return self._put_record(fd, torn, body)
 
-    def _decide(self, fd: int, after: int, make: Callable[[list[Item]], bytes | None]) -> int | None:
+    def _decide(
+        self, fd: int, after: int, make: Callable[[list[Item]], tuple[bytes | None, T]]
+    ) -> tuple[int | None, T]:
         with self._mutex:
             news = self._news(after)
             torn = self._fence_whole(fd, self._advance(fd, news), news)
-            body = make(self._above(fd, after, news))
+            body, outcome = make(self._above(fd, after, news))
             if body is None:
-                return None
+                return None, outcome
             number = self._put_record(fd, torn, body)
             self._recent = self._end
-            return number
+            return number, outcome
 
     def _put_record(self, fd: int, torn: bytes, body: bytes) -> int:
         number = self._next(fd, torn)

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from deskmate.core.log.records import RECORD_CAP, Item, Json, Record
+from deskmate.core.log.records import RECORD_CAP, Decision, Item, Record
 from deskmate.errors import BadInput, BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
 from deskmate.ports import Store
 
@@ -96,24 +96,24 @@ class StoreContract:
         late = await again().append("board", record("late"))
         given: list[list[int]] = []
 
-        def make(news: Sequence[Item]) -> Json:
+        def make(news: Sequence[Item]) -> Decision[str]:
             given.append([item.number for item in news])
-            return made
+            return Decision(made, f"after {len(news)}")
 
         made = record("made")
-        number = await store.decide("board", first, make)
-        assert given[-1] == [late]
+        number, outcome = await store.decide("board", first, make)
+        assert (given[-1], outcome) == ([late], "after 1")
         assert list(await again().read("board", late)) == [Record(number or 0, made)]
 
-    async def test_deciding_on_nothing_appends_nothing(self, store: Store) -> None:
+    async def test_deciding_on_nothing_appends_nothing_and_says_why(self, store: Store) -> None:
         last = await store.append("board", record("first"))
-        assert await store.decide("board", 0, lambda news: None) is None
+        assert await store.decide("board", 0, lambda news: Decision(None, "refused")) == (None, "refused")
         assert await store.read("board", last) == []
 
     async def test_of_many_who_decide_at_once_each_knows_all_before_it(self, store: Store, again: Again) -> None:
         async def count_up(handle: Store) -> None:
             for _ in range(10):
-                await handle.decide("board", 0, lambda news: record(len(news)))
+                await handle.decide("board", 0, lambda news: Decision(record(len(news)), None))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(8):
@@ -122,13 +122,13 @@ class StoreContract:
         assert [item.body["text"] for item in items if isinstance(item, Record)] == list(range(80))
 
     async def test_who_fails_to_decide_leaves_the_stream_to_others(self, store: Store) -> None:
-        def fail(news: Sequence[Item]) -> Json:
+        def fail(news: Sequence[Item]) -> Decision[None]:
             raise LookupError("nothing to decide on")
 
         with pytest.raises(LookupError):
             await store.decide("board", 0, fail)
         with pytest.raises(BadRecord):
-            await store.decide("board", 0, lambda news: {})
+            await store.decide("board", 0, lambda news: Decision({}, None))
         number = await store.append("board", record("next"))
         assert [item.number for item in await store.read("board")] == [number]
 
@@ -153,7 +153,7 @@ class StoreContract:
         with pytest.raises(StoreCorrupt):
             await store.append("mail/bob", record(), expect=last + 1)
         with pytest.raises(StoreCorrupt):
-            await store.decide("mail/bob", last + 1, lambda news: record())
+            await store.decide("mail/bob", last + 1, lambda news: Decision(record(), None))
 
     async def test_a_number_below_nothing_is_refused(self, store: Store) -> None:
         with pytest.raises(BadInput):
@@ -161,7 +161,7 @@ class StoreContract:
         with pytest.raises(BadInput):
             await store.append("roster", record(), expect=-1)
         with pytest.raises(BadInput):
-            await store.decide("roster", -1, lambda news: record())
+            await store.decide("roster", -1, lambda news: Decision(record(), None))
 
     @pytest.mark.parametrize(
         "bad",

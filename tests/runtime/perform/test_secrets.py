@@ -5,6 +5,7 @@ import pytest
 from deskmate.core.agent.entries import Call, Ended, Said
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.log.names import BOARD, LEAD, log
+from deskmate.core.log.records import Decision
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
@@ -30,7 +31,8 @@ KNOWN = Redaction({"A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
 async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() -> None:
     writer = LogWriter(MemoryStore(), SystemClock(), KNOWN)
     first = await writer.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
-    second = await writer.decide(BOARD, 1, lambda _: {"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]})
+    wanted = Decision({"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]}, None)
+    second, _ = await writer.decide(BOARD, 1, lambda _: wanted)
 
     assert await writer.store.read(BOARD) == [first, second]
     assert first.body["text"] == "it is [redacted: A_TOKEN]"

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from deskmate.core.log.records import Record
+from deskmate.core.log.records import Decision, Record
 from deskmate.errors import BadRecord, Conflict, StoreUnavailable
 from deskmate.fs.disk_calls import Files
 from deskmate.runtime.streams.log_writer import RETRY_SECONDS, LogWriter
@@ -76,9 +76,13 @@ async def test_what_was_decided_in_doubt_stands_there_once(moment: Moment, failu
     wire.at(moment, "board", *[fail] * failures)
     writer = LogWriter(wire, clock)
     async with passing(clock):
-        written = [await writer.decide("board", 0, lambda news: {"text": len(news)}) for _ in range(2)]
-    assert await wire.read("board") == written
-    assert [one.body["text"] for one in written if one] == [0, 1]
+        decided = [
+            await writer.decide("board", 0, lambda news: Decision({"text": len(news)}, f"after {len(news)}"))
+            for _ in range(2)
+        ]
+    assert await wire.read("board") == [record for record, _ in decided]
+    assert [record.body["text"] for record, _ in decided if record] == [0, 1]
+    assert [outcome for _, outcome in decided] == ["after 0", "after 1"]
 
 
 @pytest.mark.behaviour("M2")

@@ -5,13 +5,14 @@ All stores encode with these functions, so that every store accepts and refuses 
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from deskmate.errors import BadInput, BadRecord, TooLarge
 
 Json: TypeAlias = Mapping[str, object]
+T = TypeVar("T")
 
 RECORD_CAP = 512 * 1024
 DEPTH_CAP = 64
@@ -43,6 +44,17 @@ class Damaged:
 
 Item: TypeAlias = Record | Damaged
 Stamp: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[T]):
+    """What to append to a stream, None for nothing, and what the caller of `decide` wants to know about that."""
+
+    record: Json | None
+    outcome: T
+
+
+Make: TypeAlias = Callable[[Sequence[Item]], Decision[T]]
 
 
 def encode(record: Json) -> bytes:

@@ -4,13 +4,12 @@ Every change is decided on the same board that it is appended to. If two members
 other is told who has it. The roster says who can be given work. Epochs are set here. A model never sees them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import BOARD
-from deskmate.core.log.records import Record
+from deskmate.core.log.records import Decision, Record
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import board_fold, tasks
 from deskmate.core.team.board_rules import refusal
@@ -230,24 +229,23 @@ class Board:
         """Append the event that `make` returns for the board it is appended to. Return the event, or None."""
         if not self._roster.state.members:
             await self._roster.refresh()
-        wanted: BoardEvent | str | None = None
-        done: int | None = None
 
-        def body(board: tasks.BoardState) -> Mapping[str, Any] | None:
-            nonlocal wanted, done
+        def decided(board: tasks.BoardState) -> Decision[BoardEvent | str | int | None]:
             if done := board.causes.get(cause) if cause else None:
-                return None
+                return Decision(None, done)
             wanted = make(board)
-            if wanted is not None and not isinstance(wanted, str):
-                wanted = refusal(board, wanted, reads_only=self._reads_only(wanted.by)) or wanted
-            return None if wanted is None or isinstance(wanted, str) else wanted.body()
+            if wanted is None or isinstance(wanted, str):
+                return Decision(None, wanted)
+            why = refusal(board, wanted, reads_only=self._reads_only(wanted.by))
+            return Decision(None, why) if why else Decision(wanted.body(), wanted)
 
-        await self._folded.decide(self._writer, body)
-        if done:
-            return await self._event(done)
-        if isinstance(wanted, str):
-            raise TaskRefused(wanted)
-        return wanted
+        match await self._folded.decide(self._writer, decided):
+            case int(done):
+                return await self._event(done)
+            case str(why):
+                raise TaskRefused(why)
+            case made:
+                return made
 
     def _reads_only(self, name: str) -> bool:
         """Return whether a member is of a read-only type. The last read roster is enough: a type never changes."""

@@ -6,18 +6,17 @@ Everything in this package appends to a `ports.Store` through a `LogWriter`.
 import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import Any, Generic, Protocol, TypeGuard, TypeVar
 
 import anyio
 
-from deskmate.core.log.records import Item, Json, Record, decode, encode, stamp
+from deskmate.core.log.records import Decision, Item, Json, Make, Record, decode, encode, stamp
 from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
 
 # Long enough for a full disk to be noticed, short enough that a caller can still say so.
 RETRY_SECONDS = (0.01, 0.05, 0.25, 1.0)
-Make: TypeAlias = Callable[[Sequence[Item]], Mapping[str, Any] | None]
 T = TypeVar("T")
 
 
@@ -50,26 +49,29 @@ class LogWriter:
         except Conflict as conflict:
             return await self._mine_after_all(record, conflict)
 
-    async def decide(self, stream: str, after: int, make: Make) -> Record | None:
-        """Append what `make` returns for everything after `after`. Return the record, or None.
+    async def decide(self, stream: str, after: int, make: Make[T]) -> tuple[Record | None, T]:
+        """Append what `make` decides on everything after `after`. Return the record, or None, and the outcome.
 
-        `Store.decide` has the details.
+        `Store.decide` has the details. If a try in doubt had written the record, the outcome is what `make` returns
+        for everything before it.
         """
         mark = self._stamp()
-        found: Record | None = None
-        made: Json = {}
 
-        def stamped(news: Sequence[Item]) -> Json | None:
-            nonlocal found, made
-            mine = (item for item in news if self.wrote(item))
-            found = next((item for item in mine if item.body["ord"] == mark["ord"]), None)
-            wanted = None if found else make(news)
-            made = {**self.redaction.value(wanted or {}), **mark}
-            return made if wanted else None
+        def stamped(news: Sequence[Item]) -> Decision[tuple[Record | None, T]]:
+            for index, item in enumerate(news):
+                if self.wrote(item) and item.body["ord"] == mark["ord"]:
+                    return Decision(None, (item, make(news[:index]).outcome))
+            decision = make(news)
+            if decision.record is None:
+                return Decision(None, (None, decision.outcome))
+            made = {**self.redaction.value(decision.record), **mark}
+            return Decision(made, (Record(0, made), decision.outcome))
 
-        async def once() -> Record | None:
-            number = await self.store.decide(stream, after, stamped)
-            return found if number is None else Record(number, _as_read(made))
+        async def once() -> tuple[Record | None, T]:
+            number, (record, outcome) = await self.store.decide(stream, after, stamped)
+            if number is not None and record is not None:
+                record = Record(number, _as_read(record.body))
+            return record, outcome
 
         try:
             return await once()
@@ -156,22 +158,21 @@ class Folded(Generic[S]):
         turn = self._turn
         self._follow(await writer.append(self.stream, body, sync=sync), turn)
 
-    async def decide(self, writer: LogWriter, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
-        """Append what `make` returns for the state it is appended to, and fold it. Return the record, or None."""
-        state = before = self.state
-        turn = self._turn
+    async def decide(self, writer: LogWriter, make: Callable[[S], Decision[T]]) -> T:
+        """Append what `make` decides on the state it is appended to, and fold it. Return the outcome."""
+        before, turn = self.state, self._turn
 
-        def body(news: Sequence[Item]) -> Mapping[str, Any] | None:
-            nonlocal state
+        def decided(news: Sequence[Item]) -> Decision[tuple[S, T]]:
             state = self._fold(before, news)
-            return make(state)
+            decision = make(state)
+            return Decision(decision.record, (state, decision.outcome))
 
-        record = await writer.decide(self.stream, before.number, body)
+        record, (state, outcome) = await writer.decide(self.stream, before.number, decided)
         self._keep(state, turn)
         if record and not self._follow(record, turn):
             # Something is between, such as a lost record. The live state must equal the state read from disk.
             await self.refresh()
-        return record
+        return outcome
 
     def _follow(self, record: Record, turn: int) -> bool:
         """Fold a record that was appended. Return whether that was possible without reading."""

@@ -15,7 +15,7 @@ from deskmate.core.agent.entries import Heard
 from deskmate.core.agent.memory import Memory, plan_answer_counts
 from deskmate.core.log.facts import Fact
 from deskmate.core.log.names import LEAD, USER, agent_id, box, is_call, mail
-from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.log.records import Damaged, Decision, Item, Record
 from deskmate.core.team.members import Member, recipient_refusal, who_is_here
 from deskmate.core.team.messages import (
     HEARD_CAP,
@@ -71,16 +71,14 @@ class Mailbox:
         The same `id_` may be sent again after a crash.
         """
         envelope = await self._checked(self._addressed(asker, response, id_ or f"{self.me}:{secrets.token_hex(8)}"))
-        first: Envelope | None = None
 
-        def body(items: Sequence[Item]) -> dict[str, Any] | None:
-            nonlocal first
+        def decided(items: Sequence[Item]) -> Decision[Envelope | None]:
             answers = (one for item in items if (one := envelope_in(item)))
             first = next((one for one in answers if answered_id(one) == response.request_id), None)
-            return None if first else envelope.body()
+            return Decision(None if first else envelope.body(), first)
 
         # Decided on the mailbox it is appended to: if two answer at once, one is refused.
-        await self._writer.decide(mail(envelope.recipient), 0, body)
+        _, first = await self._writer.decide(mail(envelope.recipient), 0, decided)
         if first and first.id != envelope.id:
             raise Refused(answered_before(first))
         await self._return_if_late(envelope)

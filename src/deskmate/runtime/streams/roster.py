@@ -4,10 +4,8 @@ Joins, leaves and policy are decided on the roster they are appended to, and syn
 reading first, so nobody waits for it.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from deskmate.core.log.names import LEAD, ROSTER, confusion, log, mail
+from deskmate.core.log.records import Decision
 from deskmate.core.team import members, roster_fold
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import (
@@ -94,16 +92,14 @@ class Roster:
 
     async def _decide(self, event: Event, caps: Caps | None = None) -> members.RosterState:
         """Append an event that the rules and caps allow in the state it is appended to."""
-        why: str | None = None
 
-        def body(state: members.RosterState) -> Mapping[str, Any] | None:
-            nonlocal why
-            done = isinstance(event, Joined) and event.cause and event.cause in state.causes
-            why = None if done else members.refusal(state, event) or _confusable(state, event) or _crowded(state, caps)
-            return None if done or why else event.body()
+        def decided(state: members.RosterState) -> Decision[str | None]:
+            if isinstance(event, Joined) and event.cause and event.cause in state.causes:
+                return Decision(None, None)
+            why = members.refusal(state, event) or _confusable(state, event) or _crowded(state, caps)
+            return Decision(None if why else event.body(), why)
 
-        await self._folded.decide(self._writer, body)
-        if why:
+        if why := await self._folded.decide(self._writer, decided):
             raise Refused(why)
         return self.state
 
