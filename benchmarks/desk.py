@@ -14,8 +14,10 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Member, MemberStatus, PolicySet
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import PolicySet
+from deskmate.core.team.status import Working
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts
@@ -46,7 +48,7 @@ class Desk:
 
         async def once() -> str:
             name = f"{LEAD}:{next(numbers)}.0"
-            member = Member(name, AgentKind.SUBAGENT, AgentType.GENERAL, "", "", None, MemberStatus("working"))
+            member = Member(name, AgentKind.SUBAGENT, AgentType.GENERAL, "", "", None, Working())
             started = first.model_copy(update={"name": name})
             agent = await Agent.seat(self.team_state, started, parts, member)
             await agent.play(until_rest=True)

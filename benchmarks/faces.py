@@ -18,8 +18,9 @@ from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import environment
 from deskmate.core.agent.entries import Began, Call, Did, Said, Started
 from deskmate.core.log.names import LEAD, SPEND
-from deskmate.core.team.members import Idle, Joined, Member, Working
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
 from deskmate.core.team.spending import Spent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -163,14 +164,14 @@ class _Team:
     async def work(self, name: str, steps: int) -> None:
         """Let a teammate do the next task there is."""
         await self._write(LEAD, name, "take what is next")
-        await self.roster.status(Working(name=name, at=self._now()))
+        await self.roster.status(MemberWorking(name=name, at=self._now()))
         task = await self.board.claim_next(self._member(name))
         assert task, "a task is free"
         for step in range(steps):
             await self._step(name, step)
         await self.board.complete(name, task.id, task.epoch)
         await self._write(name, LEAD, f"#{task.id} is done, its tests pass")
-        await self.roster.status(Idle(name=name, at=self._now(), heard=0))
+        await self.roster.status(MemberIdle(name=name, at=self._now(), heard=0))
 
     async def _step(self, name: str, step: int) -> None:
         transcript = self._transcripts[name]

@@ -16,8 +16,10 @@ from deskmate.app.teammate_process import in_processes
 from deskmate.config import state_folder
 from deskmate.core.log.names import ROSTER, USER
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Usage
-from deskmate.core.team.members import Joined, RosterState
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Message
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Idle
 from deskmate.ports import Launcher, Model, ModelLimits
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
@@ -70,7 +72,9 @@ class Mates:
     async def rested(self, names: Iterable[str]) -> None:
         """Return once all of them are idle."""
         wanted = set(names)
-        await until(self.team_state, lambda roster: all(roster.members[name].status.word == "idle" for name in wanted))
+        await until(
+            self.team_state, lambda roster: all(isinstance(roster.members[name].status, Idle) for name in wanted)
+        )
 
     async def left(self, name: str) -> None:
         """Return once it has left."""

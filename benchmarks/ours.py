@@ -15,7 +15,8 @@ from benchmarks.rivals import Design, message
 from deskmate.core.log.names import mail
 from deskmate.core.log.records import Item, Json, Make, Record
 from deskmate.core.policy.tool_table import AgentKind, AgentType
-from deskmate.core.team.members import Member, MemberStatus
+from deskmate.core.team.members import Member
+from deskmate.core.team.status import Idle
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -100,7 +101,7 @@ class DeskmateBoard:
 
     async def claim(self, worker: str) -> int | None:
         name = f"{worker}-{next(self._claims)}"
-        member = Member(name, AgentKind.TEAMMATE, AgentType.GENERAL, "", "", None, MemberStatus("idle"))
+        member = Member(name, AgentKind.TEAMMATE, AgentType.GENERAL, "", "", None, Idle())
         task = await self._board.claim_next(member)
         return task.id if task else None
 

@@ -18,6 +18,7 @@ from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import Stub, stub
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Plain, ShutdownRequest
+from deskmate.core.team.status import Idle
 from deskmate.runtime.team_state import TeamState
 
 INLINE, PROCESS = "inline", "process"
@@ -126,8 +127,8 @@ async def _rested(team_state: TeamState, name: str, heard: int) -> None:
     """Return once someone has heard so much mail and rests again."""
 
     def rests(roster: RosterState) -> bool:
-        status = roster.members[name].status
-        return status.word == "idle" and status.heard >= heard
+        member = roster.members[name]
+        return isinstance(member.status, Idle) and member.heard >= heard
 
     await until(team_state, rests)
 

@@ -17,10 +17,10 @@ import pytest
 from pydantic import BaseModel
 
 from deskmate.core.agent import entries
-from deskmate.core.agent.decide import RULES
+from deskmate.core.agent.rules.decide import RULES
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
-from deskmate.core.team import members, messages, roster_fold, spending, tasks
+from deskmate.core.team import members, messages, roster_fold, roster_records, spending, tasks
 from deskmate.stores.projections import config, task_file
 from tests.test_architecture import MAY_IMPORT
 from tests.test_behaviours import read_markers
@@ -222,7 +222,7 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("mail", messages.KINDS, messages.read_envelope),
-    Format("roster", members.KINDS, members.read_event),
+    Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt,)),
     Format(
@@ -320,7 +320,7 @@ def keys(text: str) -> list[str]:
 
 def test_the_projections_have_the_keys_of_their_page() -> None:
     text = page("reference/formats/projections.md")
-    founded = Record(1, members.TeamFounded(team="t", at=0).body())
+    founded = Record(1, roster_records.TeamFounded(team="t", at=0).body())
     shown: Mapping[str, Any] = config(roster_fold.fold(members.EMPTY, [founded]))
     assert keys(section(text, "config.json")) == list(shown)
     assert keys(section(text, "Members")) == list(shown["members"][0])

@@ -21,8 +21,9 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.core.prompt.skills import Skill
-from deskmate.core.team.members import Joined, Member, RosterState
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import BoardState, Receipt, Revision, Task
 
 T = TypeVar("T")
@@ -337,10 +338,7 @@ class ToolContext(Protocol):
         """The agent's mailbox."""
 
     async def join(self, joined: Joined) -> Member:
-        """Add a teammate; raise Refused if the name is reserved or was ever used, or a cap is reached.
-
-        A repeated cause adds nobody and is never refused.
-        """
+        """Add a teammate, once per cause; raise Refused if the name is reserved or was used, or a cap is reached."""
 
     async def found(self, name: str, description: str) -> None:
         """Found a team and work there from now on; raise BadName, or Refused if a team of that name exists."""

@@ -7,7 +7,7 @@ import pytest
 
 from deskmate.app.build import _secure, check_model
 from deskmate.config import load
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadSettings, Refused
 from deskmate.testing import ScriptedModel
 from tests.runtime.agent_harness import AgentHarness

@@ -9,8 +9,8 @@ from anyio.abc import TaskStatus
 
 from deskmate.core.log.names import LEAD, mail
 from deskmate.core.log.records import Record
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.departure import give_back
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group

@@ -6,14 +6,14 @@ import pytest
 
 from deskmate.app import Arguments, Described, Feed, Result, RunRequest, ToolContext, run
 from deskmate.core.agent.actions import Act, Settle
-from deskmate.core.agent.decide import decide
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.log.names import USER
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team.members import PolicySet
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.errors import BadInput
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.core.agent.test_decide import idle, says
+from tests.core.agent.rules.test_decide import idle, says
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness
 

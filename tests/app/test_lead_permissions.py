@@ -6,7 +6,7 @@ import pytest
 
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team.members import PolicySet
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.errors import StoreError
 from tests.app.test_teams import home
 

@@ -7,8 +7,8 @@ import pytest
 from deskmate.app.mail_feed import MailFeed
 from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.question_list import QuestionList
 from tests.app.test_teams import home

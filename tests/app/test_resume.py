@@ -8,7 +8,7 @@ from deskmate.app import Feed, RunRequest, run
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.trusted_files import SETTINGS, Definition
-from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster

@@ -13,6 +13,7 @@ from deskmate.core.agent.entries import Compacted
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.compaction import summary_request
+from deskmate.core.team.status import Idle, Left, status_word
 from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
@@ -44,11 +45,13 @@ class Sat:
 
     def status(self, name: str) -> str:
         """Return what a member does."""
-        return next((one.word for one in self.session.members if one.name == name), "")
+        return next((status_word(one.status) for one in self.session.members if one.name == name), "")
 
     async def idle(self, name: str = LEAD) -> None:
         """Return once a member rests, having said something."""
-        await self.until(lambda session: any(m.name == name and m.word == "idle" and m.words for m in session.members))
+        await self.until(
+            lambda session: any(m.name == name and m.status == Idle() and m.words for m in session.members)
+        )
 
 
 Script = Callable[[Asked], Say]
@@ -227,7 +230,7 @@ async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and
             ("user", "And now?")
         ]
         await sat.session.stop("scout")
-        await sat.until(lambda session: session.members[1].word == "left")
+        await sat.until(lambda session: isinstance(session.members[1].status, Left))
         for name in (LEAD, "user", "scout", "nobody"):
             with pytest.raises((Refused, UnknownRecipient)):
                 await sat.session.stop(name)

@@ -16,8 +16,8 @@ from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.prompt.prompts import Reply
-from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.errors import BadName, Held, Refused
 from deskmate.fs.disk_calls import Files
 from deskmate.runtime.events import Feed, TeamStarted

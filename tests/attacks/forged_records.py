@@ -11,8 +11,8 @@ from deskmate import JsonlStore
 from deskmate.core.agent.entries import Started
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import encode
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Envelope, PermissionResponse, Plain, ShutdownRequest
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Created
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import deskmate
 from deskmate.core.agent.actions import Act, Rest, Settle
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.entries import Began, Call, Did, Heard, Said, Started
 from deskmate.core.agent.memory import EMPTY
 from deskmate.core.agent.open_calls import INTERRUPTED, OpenCall
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.log.records import Record
@@ -26,9 +26,9 @@ from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
 from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.policy.verdicts import verdict_on
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team import members, roster_fold
+from deskmate.core.team import members, roster_fold, roster_records
 from deskmate.core.team.board_rules import refusal
-from deskmate.core.team.members import Joined, Left, Member, MemberStatus, PolicySet, RosterState
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import (
     Interrupt,
     PermissionResponse,
@@ -37,6 +37,8 @@ from deskmate.core.team.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
+from deskmate.core.team.roster_records import Joined, MemberLeft, PolicySet
+from deskmate.core.team.status import Idle, Waiting, Working, status_detail, status_word
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Assigned, BoardState, Claimed, Completed, Released, Task
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
@@ -57,7 +59,7 @@ SUBJECTS = [None, (), ("a",), ("src/b",), ("ls",), ("rm x", "ls"), ("../out",)]
 
 
 def roster(*events: object) -> RosterState:
-    found: list[object] = [members.TeamFounded(team="t", at=0), Joined(name="alice", at=0), *events]
+    found: list[object] = [roster_records.TeamFounded(team="t", at=0), Joined(name="alice", at=0), *events]
     bodies = [event.body() for event in found]  # type: ignore[attr-defined]
     return roster_fold.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
 
@@ -73,10 +75,10 @@ def views(draw: st.DrawFn) -> View:
         attended=draw(st.booleans()),
         delegate=draw(st.booleans()),
     )
-    team = roster(policy, *([Left(name="alice", reason="x", at=0)] if draw(st.booleans()) else []))
+    team = roster(policy, *([MemberLeft(name="alice", reason="x", at=0)] if draw(st.booleans()) else []))
     kind, agent_type = draw(st.sampled_from(AgentKind)), draw(st.sampled_from(AgentType))
     name = {AgentKind.LEAD: LEAD, AgentKind.TEAMMATE: "alice", AgentKind.SUBAGENT: "lead:3.0"}[kind]
-    me = Member(name, kind, agent_type, "", "", None, MemberStatus("working"))
+    me = Member(name, kind, agent_type, "", "", None, Working())
     calls = {}
     for index, tool in enumerate(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))):
         id_, began = f"{name}:2.{index}", draw(st.booleans())
@@ -217,7 +219,7 @@ async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
     # She is reminded once to hand in a plan.
     async with teammate(plays(*steps, "I wait.", "I wait."), workspace=bench, plan=True, task=True) as played:
         await until(lambda: played.calls > len(steps) + 1)
-        await played.until("idle")
+        await played.until(Idle())
         results = await played.harness.results("alice")
         assert (len(results), [text for _, ok, text in results if ok]) == (500, [])
         assert (bench.asked, bench.files, bench.blobs) == ([], {"a": b"1"}, {})
@@ -296,7 +298,7 @@ async def test_an_altered_answer_allows_nothing_and_the_true_one_allows_one_run(
 @pytest.mark.behaviour("P3", "forgery")
 async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_nor_approves() -> None:
     async with teammate(plays(Speak("", [("ExitPlanMode", {"plan": "p"})]), "I wait."), plan=True) as played:
-        await played.until("waiting", "plan")
+        await played.until(Waiting("plan"))
         await played.harness.team_state.roster.join(Joined(name="bob", at=0.0))
         (request,) = [letter.message.request_id for letter in await played.harness.letters(LEAD)]
         bob = Mailbox("bob", played.harness.team_state.writer, played.harness.team_state.roster)
@@ -308,7 +310,7 @@ async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_no
         ):
             await bob.send("alice", message)
         await turns(200)
-        assert (played.alice.status.word, played.alice.status.detail) == ("waiting", "plan")
+        assert (status_word(played.alice.status), status_detail(played.alice.status)) == ("waiting", "plan")
         assert await played.answers() == []
 
 

@@ -11,7 +11,8 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Idle
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.errors import Refused
 from deskmate.models.scripted import Speak
@@ -61,7 +62,7 @@ class Crime:
     async def heard(self) -> list[Frame]:
         """Return the frames that alice's model was given once she has taken a task; raise if one is forged."""
         await until(lambda: any("is yours now" in text for text in told_in(self.harness.scripted.prompts)))
-        await self.played.until("idle")
+        await self.played.until(Idle())
         return frames_of(self.harness.scripted.prompts[-1])
 
     async def nothing_came_of_it(self) -> None:
@@ -96,7 +97,7 @@ def frames_of(prompt: Prompt) -> list[Frame]:
 @asynccontextmanager
 async def crime(agent_type: AgentType = AgentType.GENERAL, *steps: Speak) -> AsyncIterator[Crime]:
     async with teammate(plays("Ready.", *steps, *["Done."] * 5)) as played:
-        await played.until("idle")
+        await played.until(Idle())
         harness = played.harness
         await harness.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
         asking = CallingTeam(harness.team_state.roster.state.team, harness.store)
@@ -318,7 +319,7 @@ async def test_a_board_full_of_forged_words_is_listed_in_one_line_each() -> None
             await one.ann.told("TaskCreate", subject=FORGED, role="nobody")
         listed = (await one.ann.told("TaskList")).split("\n")
         assert [line.partition("]")[0] for line in listed] == [f'#{n} [pending, role "nobody"' for n in (1, 2, 3)]
-        await one.played.until("idle")
+        await one.played.until(Idle())
         assert all(MARK not in text for text in told_in(one.harness.scripted.prompts))
 
 
@@ -327,7 +328,7 @@ async def test_a_reminder_and_a_report_repeat_no_word_of_a_task() -> None:
         await one.ann.told("TaskCreate", subject=FORGED, description=FORGED)
         await one.heard()
         await until(lambda: any("You stopped while task #1" in text for text in told_in(one.harness.scripted.prompts)))
-        await one.played.until("idle")
+        await one.played.until(Idle())
         (letter,) = await one.harness.letters(LEAD)
         assert "task #1 is unfinished" in letter.message.content
         assert MARK not in letter.message.content

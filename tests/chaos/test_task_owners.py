@@ -12,15 +12,15 @@ import anyio
 import pytest
 
 from deskmate.core.agent.actions import Rest, Take
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.entries import Did, Said, Took
 from deskmate.core.agent.memory import EMPTY, remember
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import LEAD
 from deskmate.core.log.records import Record
-from deskmate.core.team import board_fold, members, roster_fold
-from deskmate.core.team.members import Joined
+from deskmate.core.team import board_fold, members, roster_fold, roster_records
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, TaskStatus
 from deskmate.errors import Held
@@ -166,7 +166,7 @@ def _post(board: BoardState, event: BoardEvent) -> BoardState:
 
 def _roster(roles: dict[str, str]) -> members.RosterState:
     events = [
-        members.TeamFounded(team="t", at=0),
+        roster_records.TeamFounded(team="t", at=0),
         *(Joined(name=name, role=role, at=0) for name, role in roles.items()),
     ]
     return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])

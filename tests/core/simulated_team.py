@@ -26,7 +26,6 @@ from deskmate.core.agent.actions import (
     Take,
     Think,
 )
-from deskmate.core.agent.decide import WORDS, decide
 from deskmate.core.agent.entries import (
     AgentParked,
     Agreed,
@@ -51,12 +50,13 @@ from deskmate.core.agent.entries import (
 )
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import changes_text, taken
+from deskmate.core.agent.rules.decide import WORDS, decide
 from deskmate.core.agent.view import View
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Damaged, Record
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team import board_fold, members, roster_fold, roster_records, tasks
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.messages import (
@@ -93,9 +93,9 @@ class SimulatedTeam:
     damage: int = 0
 
     def __post_init__(self) -> None:
-        self.note(members.TeamFounded(team="t", at=0))
+        self.note(roster_records.TeamFounded(team="t", at=0))
         for name in ("alice", "bob", "carol"):
-            self.note(members.Joined(name=name, at=0))
+            self.note(roster_records.Joined(name=name, at=0))
         # A lead begins before anyone joins.
         roster = None if self.me == LEAD else self.roster.number
         self.record(Started(name=self.me, prompt="begin", planning=self.planning, roster=roster))
@@ -151,7 +151,7 @@ class SimulatedTeam:
         action = decide(self.view)
         match action:
             case Stop(reason=reason, agreed=agreed):
-                self.note(members.Left(name=self.me, reason=reason, agreed=agreed, at=0))
+                self.note(roster_records.MemberLeft(name=self.me, reason=reason, agreed=agreed, at=0))
                 self.stopped = True
             case Act(calls=calls):
                 self._act(calls, rng)
@@ -172,7 +172,7 @@ class SimulatedTeam:
             case Notice(work_mode=WorkMode() as work_mode, closed=closed):
                 self.record(Noticed(text="mode", work_mode=work_mode, closed=closed))
             case Permit(mode=mode):
-                self.note(members.PolicySet(by=USER, at=0, member=self.me, mode=mode))
+                self.note(roster_records.PolicySet(by=USER, at=0, member=self.me, mode=mode))
             case Notice(lost=lost):
                 self.record(Noticed(text="news", tasks=lost, roster=self.roster.number, board=self.board.number))
             case Take(task=task):
@@ -272,20 +272,20 @@ class SimulatedTeam:
         self.note(
             rng.choice(
                 (
-                    members.Working(name=name, at=0),
-                    members.Idle(name=name, at=0, only_words=rng.random() < 0.3),
-                    members.Waiting(name=name, at=0, on="permission"),
-                    members.MemberParked(name=name, at=0, reason="r"),
-                    members.Left(name=name, at=0, agreed=rng.random() < 0.5)
+                    roster_records.MemberWorking(name=name, at=0),
+                    roster_records.MemberIdle(name=name, at=0, only_words=rng.random() < 0.3),
+                    roster_records.MemberWaiting(name=name, at=0, on="permission"),
+                    roster_records.MemberParked(name=name, at=0, reason="r"),
+                    roster_records.MemberLeft(name=name, at=0, agreed=rng.random() < 0.5)
                     if rng.random() < 0.1
-                    else members.Idle(name=name, at=0),
-                    members.Joined(name=f"m{self.roster.number}", at=0),
-                    members.PolicySet(by=USER, at=0, attended=rng.random() < 0.5),
-                    members.PolicySet(
+                    else roster_records.MemberIdle(name=name, at=0),
+                    roster_records.Joined(name=f"m{self.roster.number}", at=0),
+                    roster_records.PolicySet(by=USER, at=0, attended=rng.random() < 0.5),
+                    roster_records.PolicySet(
                         by=USER, at=0, mode=rng.choice((Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS))
                     ),
-                    members.PolicySet(by=USER, at=0, member=self.me, mode=rng.choice((Mode.DEFAULT, Mode.PLAN))),
-                    members.PolicySet(by=USER, at=0, delegate=rng.random() < 0.5),
+                    roster_records.PolicySet(by=USER, at=0, member=self.me, mode=rng.choice((Mode.DEFAULT, Mode.PLAN))),
+                    roster_records.PolicySet(by=USER, at=0, delegate=rng.random() < 0.5),
                 )
             )
         )
@@ -310,7 +310,7 @@ class SimulatedTeam:
 def idle(me: str = "alice", *, planning: bool = False) -> SimulatedTeam:
     """Return a world in which the agent has answered its prompt and has nothing to do."""
     world = SimulatedTeam(me, planning=planning)
-    world.note(members.PolicySet(by=USER, at=0, attended=True))
+    world.note(roster_records.PolicySet(by=USER, at=0, attended=True))
     world.record(Said(text="ready"))
     return world
 

@@ -16,8 +16,8 @@ from deskmate.app import state_folder
 from deskmate.core.agent.entries import Began, Call, Did, Said, Started
 from deskmate.core.log.names import mail
 from deskmate.core.log.records import Record
-from deskmate.core.team.members import Joined, Waiting
 from deskmate.core.team.messages import Envelope, Plain, read_envelope
+from deskmate.core.team.roster_records import Joined, MemberWaiting
 from deskmate.core.team.spending import Spent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -120,7 +120,7 @@ def worked(folder: Path) -> Path:
         await transcript.record(Began(calls=(f"alice:{said}.0",)))
         await transcript.record(Did(call=f"alice:{said}.0", text="a.py\nb.py"))
         await opened.mailbox("lead").send("alice", Plain(content="and soon"))
-        await roster.status(Waiting(name="alice", on="permission", at=1.0))
+        await roster.status(MemberWaiting(name="alice", on="permission", at=1.0))
         for member, cost in (("lead", 0.01), ("alice", 0.02), ("alice:3.0", None)):
             await opened.spend(member, "claude", cost)
 

@@ -24,6 +24,7 @@ from click.testing import CliRunner
 from deskmate.app import Feed, Outcome, RunRequest
 from deskmate.core.agent.entries import Began, Call, Said
 from deskmate.core.prompt.prompts import TextDelta, Usage
+from deskmate.core.team.status import Left
 from deskmate.faces.cli.main import main
 from deskmate.runtime.events import Changed, Recorded, Streamed, TeamEvent, TeamStarted
 
@@ -64,7 +65,7 @@ class FakeApp:
         try:
             await anyio.sleep_forever()
         finally:
-            feed.tell(Changed("lead", "left", "put away"))
+            feed.tell(Changed("lead", Left("put away")))
 
 
 class StdinApp(FakeApp):
@@ -106,7 +107,7 @@ def flood(megabytes: int) -> Iterable[TeamEvent]:
 
 
 def murmur(lines: int) -> Iterable[TeamEvent]:
-    return [Changed("lead", "left", "x" * 100)] * lines
+    return [Changed("lead", Left("x" * 100))] * lines
 
 
 APPS: Mapping[str, Callable[[], FakeApp]] = {

@@ -37,7 +37,7 @@ from deskmate.core.log.facts import Fact
 from deskmate.core.log.records import encode
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team import board_fold, members, roster_fold, roster_records, tasks
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.messages import (
     Broadcast,
@@ -77,8 +77,8 @@ def envelope(id_: str, sender: str, recipient: str, message: Message) -> Envelop
 
 
 ROSTER: list[Line] = [
-    members.TeamFounded(team="demo", description="REST → GraphQL", home="main", at=T),
-    members.Joined(
+    roster_records.TeamFounded(team="demo", description="REST → GraphQL", home="main", at=T),
+    roster_records.Joined(
         name="alice",
         agent_type=AgentType.GENERAL,
         role="backend",
@@ -90,22 +90,22 @@ ROSTER: list[Line] = [
         at=T + 1,
         cause="lead:3.0",
     ),
-    members.Joined(name="bob", agent_type=AgentType.EXPLORE, at=T + 2),
-    members.Working(name="alice", at=T + 3),
-    members.Idle(
+    roster_records.Joined(name="bob", agent_type=AgentType.EXPLORE, at=T + 2),
+    roster_records.MemberWorking(name="alice", at=T + 3),
+    roster_records.MemberIdle(
         name="alice", words="größer 漢字", peers=("to bob: schema final",), only_words=True, heard=2, at=T + 4
     ),
-    members.Waiting(name="alice", on="plan", heard=2, at=T + 5),
+    roster_records.MemberWaiting(name="alice", on="plan", heard=2, at=T + 5),
     b'{"type":"member_working","name":"al <torn>',
     {"type": "member_promoted", "name": "bob", "to": ["captain", None]},
-    and_more(members.MemberParked(name="bob", reason="over budget", heard=1, at=T + 8), mood={"calm": None}),
-    members.Left(name="bob", reason="forced", agreed=True, heard=1, at=T + 9),
-    members.PolicySet(
+    and_more(roster_records.MemberParked(name="bob", reason="over budget", heard=1, at=T + 8), mood={"calm": None}),
+    roster_records.MemberLeft(name="bob", reason="forced", agreed=True, heard=1, at=T + 9),
+    roster_records.PolicySet(
         by="user", mode=Mode.ACCEPT_EDITS, add_rules=("allow bash(git *)", "deny bash"), attended=True, at=T + 10
     ),
-    members.PolicySet(by="lead", member="alice", mode=Mode.DONT_ASK, remove_rules=("deny bash",), at=T + 11),
+    roster_records.PolicySet(by="lead", member="alice", mode=Mode.DONT_ASK, remove_rules=("deny bash",), at=T + 11),
     b'{"type":"member_working","name":"alice","at":1700000012.0,"run":"x","ord":13,"n":13,"crc":"00000000"}',
-    members.RosterLossAccepted(by="user", number=13, at=T + 13),
+    roster_records.RosterLossAccepted(by="user", number=13, at=T + 13),
 ]
 
 RECEIPT = Receipt(command="make test", workspace="/repo", commit="0123abc", exit=0, output="3 passed\n")

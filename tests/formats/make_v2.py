@@ -32,7 +32,7 @@ from deskmate.core.agent.entries import (
 )
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team import members, tasks
+from deskmate.core.team import roster_records, tasks
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict, Shake
 from deskmate.core.team.messages import (
@@ -58,9 +58,9 @@ CAPS = CapsSet(cost=5.0, tokens=1_000_000, seconds=600.0, members=4, steps=50)
 WORK_MODE = WorkMode(planning=True, delegating=True, attended=False, barred=("bash",))
 
 ROSTER: list[Line] = [
-    members.TeamFounded(team="demo", description="Make the tests pass", home="main", at=T),
-    members.PolicySet(by="lead", mode=Mode.DEFAULT, attended=True, sandbox="bubblewrap", at=T + 1),
-    members.Joined(
+    roster_records.TeamFounded(team="demo", description="Make the tests pass", home="main", at=T),
+    roster_records.PolicySet(by="lead", mode=Mode.DEFAULT, attended=True, sandbox="bubblewrap", at=T + 1),
+    roster_records.Joined(
         name="alice",
         role="backend",
         prompt="Write the schema.",
@@ -72,12 +72,12 @@ ROSTER: list[Line] = [
         at=T + 2,
         cause="lead:3.0",
     ),
-    members.Joined(name="前端", agent_type=AgentType.PLAN, plan=True, at=T + 3),
-    members.Working(name="alice", plans=True, at=T + 4),
-    members.Idle(name="alice", words="I plan first.", plans=True, heard=1, at=T + 5),
-    members.Waiting(name="alice", on="plan", plans=True, heard=1, at=T + 6),
-    members.Working(name="alice", plan=VERDICT, at=T + 7),
-    members.Idle(
+    roster_records.Joined(name="前端", agent_type=AgentType.PLAN, plan=True, at=T + 3),
+    roster_records.MemberWorking(name="alice", plans=True, at=T + 4),
+    roster_records.MemberIdle(name="alice", words="I plan first.", plans=True, heard=1, at=T + 5),
+    roster_records.MemberWaiting(name="alice", on="plan", plans=True, heard=1, at=T + 6),
+    roster_records.MemberWorking(name="alice", plan=VERDICT, at=T + 7),
+    roster_records.MemberIdle(
         name="alice",
         words="Half of it is done.",
         peers=("to 前端: schema final",),
@@ -87,13 +87,15 @@ ROSTER: list[Line] = [
         heard=2,
         at=T + 8,
     ),
-    members.MemberParked(name="前端", reason="budget: 5 USD", plans=True, heard=1, known=3, only_user=True, at=T + 9),
+    roster_records.MemberParked(
+        name="前端", reason="budget: 5 USD", plans=True, heard=1, known=3, only_user=True, at=T + 9
+    ),
     LOST,
-    members.RosterLossAccepted(number=11, at=T + 11),
-    members.PolicySet(by="user", delegate=True, caps=CAPS, at=T + 12),
-    members.PolicySet(by="user", add_rules=("allow bash(make *)", "deny bash"), at=T + 13),
-    members.PolicySet(by="user", member="alice", mode=Mode.PLAN, remove_rules=("deny bash",), at=T + 14),
-    members.Left(name="前端", reason="agreed to a shutdown request", agreed=True, heard=4, at=T + 15),
+    roster_records.RosterLossAccepted(number=11, at=T + 11),
+    roster_records.PolicySet(by="user", delegate=True, caps=CAPS, at=T + 12),
+    roster_records.PolicySet(by="user", add_rules=("allow bash(make *)", "deny bash"), at=T + 13),
+    roster_records.PolicySet(by="user", member="alice", mode=Mode.PLAN, remove_rules=("deny bash",), at=T + 14),
+    roster_records.MemberLeft(name="前端", reason="agreed to a shutdown request", agreed=True, heard=4, at=T + 15),
 ]
 
 RECEIPT = Receipt(command="make test", workspace="/repo", commit="0123abc", clean=True, exit=0, output="3 passed\n")

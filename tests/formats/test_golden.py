@@ -15,10 +15,11 @@ from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Item, Json, Record
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
-from deskmate.core.team import board_fold, members, messages, roster_fold, spending, tasks
+from deskmate.core.team import board_fold, members, messages, roster_fold, roster_records, spending, tasks
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, read_envelope
+from deskmate.core.team.status import Idle, Left, Waiting
 from deskmate.core.team.tasks import BoardState, Note, Task
 from deskmate.errors import Held
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -33,7 +34,7 @@ NONE_SEEN: Seen[int] = Seen()
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
 
 READERS: dict[str, tuple[Callable[[Json], Any], tuple[type[Fact], ...]]] = {
-    "roster": (members.read_event, members.KINDS),
+    "roster": (roster_records.read_event, roster_records.KINDS),
     "board": (tasks.read_event, tasks.KINDS),
     "mail": (read_envelope, messages.KINDS),
     "log": (entries.read_entry, entries.KINDS),
@@ -133,7 +134,8 @@ async def test_every_fact_is_understood_and_written_again_with_all_its_fields(st
 async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
     roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
     joined = {
-        number: members.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number)) for number in (2, 3)
+        number: roster_records.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number))
+        for number in (2, 3)
     }
     assert roster == RosterState(
         team="demo",
@@ -141,9 +143,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
         home="main",
         founded=T,
         members={
-            "lead": Member(
-                "lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, members.MemberStatus("idle", "", T, 1)
-            ),
+            "lead": Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, Idle(), 1, T),
             "alice": Member(
                 name="alice",
                 kind=AgentKind.TEAMMATE,
@@ -151,7 +151,10 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 role="backend",
                 colour="cyan",
                 joined=joined[2],
-                status=members.MemberStatus("waiting", "plan", T + 5, 6, 2),
+                status=Waiting("plan"),
+                status_in=6,
+                status_at=T + 5,
+                heard=2,
                 since=2,
                 worked_in=4,
                 words="größer 漢字",
@@ -165,10 +168,12 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 role="",
                 colour="yellow",
                 joined=joined[3],
-                status=members.MemberStatus("left", "forced", T + 9, 10, 1),
+                status=Left("forced", agreed=True),
+                status_in=10,
+                status_at=T + 9,
+                heard=1,
                 since=3,
                 worked_in=3,
-                agreed=True,
             ),
         },
         mode=Mode.ACCEPT_EDITS,

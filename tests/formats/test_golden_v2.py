@@ -16,12 +16,13 @@ from deskmate.core.log.records import Damaged, Record
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
+from deskmate.core.team import board_fold, members, roster_fold, roster_records, spending, tasks
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Member, MemberStatus, RosterState
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope
 from deskmate.core.team.spending import Spending, Sum
+from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.core.team.tasks import BoardState, Note, Receipt, Task
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
@@ -120,7 +121,8 @@ async def test_every_record_is_understood_and_written_again_with_all_its_fields(
 
 async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
     joined = {
-        number: members.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number)) for number in (3, 4)
+        number: roster_records.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number))
+        for number in (3, 4)
     }
     assert roster_fold.fold(members.EMPTY, await store.read("roster")) == RosterState(
         team="demo",
@@ -128,7 +130,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
         home="main",
         founded=T,
         members={
-            "lead": Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, MemberStatus("idle", "", T, 1)),
+            "lead": Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, Idle(), 1, T),
             "alice": Member(
                 name="alice",
                 kind=AgentKind.TEAMMATE,
@@ -136,7 +138,10 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 role="backend",
                 colour="cyan",
                 joined=joined[3],
-                status=MemberStatus("idle", "", T + 8, 9, 2),
+                status=Idle(),
+                status_in=9,
+                status_at=T + 8,
+                heard=2,
                 since=3,
                 worked_in=8,
                 words="Half of it is done.",
@@ -154,10 +159,12 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 role="",
                 colour="yellow",
                 joined=joined[4],
-                status=MemberStatus("left", "agreed to a shutdown request", T + 15, 16, 4),
+                status=Left("agreed to a shutdown request", agreed=True),
+                status_in=16,
+                status_at=T + 15,
+                heard=4,
                 since=4,
                 worked_in=4,
-                agreed=True,
                 owes_plan=True,
             ),
         },
@@ -175,7 +182,9 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
 
 async def test_a_parked_member_waits_for_what_it_waited_for(store: JsonlStore) -> None:
     roster = roster_fold.fold(members.EMPTY, (await store.read("roster"))[:10])
-    assert roster.members["前端"].status == MemberStatus("parked", "budget: 5 USD", T + 9, 10, 1, 3, only_user=True)
+    parked = roster.members["前端"]
+    assert (parked.status, parked.status_in, parked.status_at) == (Parked("budget: 5 USD"), 10, T + 9)
+    assert (parked.heard, parked.known, parked.only_user) == (1, 3, True)
 
 
 async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:

@@ -14,7 +14,8 @@ from deskmate.app.teammate_process import in_processes
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
-from deskmate.core.team.members import Joined, Member, PolicySet
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.launchers.process import ProcessLauncher
 from deskmate.runtime.events import Feed, TeamEvent
 from deskmate.runtime.team_state import TeamState

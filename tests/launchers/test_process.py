@@ -19,6 +19,7 @@ from deskmate.core.agent.entries import Said
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.prompt.prompts import TextDelta
 from deskmate.core.team.messages import ShutdownRequest
+from deskmate.core.team.status import Idle, Parked, Working
 from deskmate.errors import PlayerFailed
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -102,7 +103,7 @@ async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(
     seen = [event for event in events if not isinstance(event, Recorded)]
     # A word at a time: half of one may be the beginning of a secret.
     assert [Streamed(ALICE, TextDelta(text)) in seen for text in ("I ", "build.")] == [True, True]
-    assert Changed(ALICE, "working") in seen
+    assert Changed(ALICE, Working()) in seen
     assert Arrived(ALICE, LEAD, "shutdown_request") in seen
     entries = [event.entry for event in events if isinstance(event, Recorded)]
     assert "I build." in [entry.text for entry in entries if isinstance(entry, Said)]
@@ -155,7 +156,7 @@ async def test_the_cap_on_time_counts_what_the_run_took_before_the_teammate_was_
         assert 0.0 < orders[0].seconds < orders[1].seconds < 600.0
         late = orders[0].model_copy(update={"seconds": 600.0}).model_dump_json()
         async with playing(replace(team, launcher=replace(team.launcher, order=lambda: late))):
-            while (await team.member()).status.word != "parked":
+            while not isinstance((await team.member()).status, Parked):
                 await team.team_state.writer.store.changed({ROSTER: team.team_state.roster.state.number})
             await Mailbox(LEAD, team.team_state.writer, team.team_state.roster).send(ALICE, ASK)
     assert "600" in (await harness.records(ROSTER))[-2]["reason"]
@@ -260,7 +261,7 @@ async def test_a_silent_process_is_ended_and_told(harness: AppHarness) -> None:
         launched = replace(team, launcher=replace(team.launcher, clock=clock))
         async with playing(launched) as raised:
             pid = await its_process(harness)
-            await fact(lambda: Changed(ALICE, "idle") in team.events)
+            await fact(lambda: Changed(ALICE, Idle()) in team.events)
             os.kill(pid, signal.SIGSTOP)
             while not raised:
                 clock.advance(10)
@@ -276,7 +277,7 @@ async def test_time_that_this_process_was_stopped_is_nobodys_silence(harness: Ap
     async with FakeProvider([Say("Ready.")]) as provider, process_team(harness, provider) as team:
         launched = replace(team, launcher=replace(team.launcher, clock=clock))
         async with playing(launched) as raised:
-            await fact(lambda: Changed(ALICE, "idle") in team.events)
+            await fact(lambda: Changed(ALICE, Idle()) in team.events)
             for seconds in (10, 3600):
                 clock.advance(seconds)
                 await fact(lambda: clock.sleeping == 1)
@@ -296,7 +297,7 @@ async def test_who_is_cancelled_is_gone_with_all_it_ran_and_has_not_left(harness
             shell, pid = await number_in(harness.place / "shell"), await its_process(harness)
             tasks.cancel_scope.cancel()
         assert (running(pid), running(shell)) == (False, False)
-        assert (await team.member()).status.word == "working"
+        assert isinstance((await team.member()).status, Working)
 
 
 STUBBORN = """
@@ -435,7 +436,7 @@ async def test_the_end_of_stdin_stops_it_and_records_nothing(harness: AppHarness
         async with process:
             assert process.stdin is not None
             await process.stdin.send(b"{}\n")
-            while (await team.member()).status.word != "idle":
+            while not isinstance((await team.member()).status, Idle):
                 await team.team_state.writer.store.changed({ROSTER: team.team_state.roster.state.number})
             before = await harness.records(ROSTER)
             await process.stdin.aclose()

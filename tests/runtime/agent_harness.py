@@ -27,8 +27,14 @@ from deskmate.core.prompt.prompts import Delta, Prompt, Reply, ResultBlock, Text
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Idle, MemberParked, PolicySet, Waiting, Working, read_event
 from deskmate.core.team.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
+from deskmate.core.team.roster_records import (
+    MemberWaiting,
+    PolicySet,
+    StatusRecord,
+    read_event,
+)
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace
@@ -237,7 +243,7 @@ class AgentHarness:
     async def statuses(self) -> list[str]:
         """Return what the roster was told that members are doing, in order."""
         events = [read_event(item.body) for item in await self.store.read(ROSTER) if isinstance(item, Record)]
-        return [_status(event) for event in events if isinstance(event, Working | Idle | Waiting | MemberParked)]
+        return [_status(event) for event in events if isinstance(event, StatusRecord)]
 
     # -- waiting for facts --------------------------------------------------------------------------
 
@@ -246,11 +252,15 @@ class AgentHarness:
 
         def told() -> bool:
             changes = [told for told in self.told if isinstance(told, Changed) and told.member == LEAD]
-            return bool(changes) and changes[-1].word == word and detail in (None, changes[-1].detail)
+            return (
+                bool(changes)
+                and status_word(changes[-1].status) == word
+                and detail in (None, status_detail(changes[-1].status))
+            )
 
         await until(told)
         with anyio.fail_after(SOON):
-            while (await self.team_state.roster.refresh()).members[LEAD].status.word != word:
+            while status_word((await self.team_state.roster.refresh()).members[LEAD].status) != word:
                 await anyio.lowlevel.checkpoint()
 
     async def passing_until(self, fact: Callable[[], object]) -> None:
@@ -267,9 +277,9 @@ def _model(script: Script | Model) -> Model:
     return ScriptedModel(script) if callable(script) or isinstance(script, Sequence | Mapping) else script
 
 
-def _status(event: Working | Idle | Waiting | MemberParked) -> str:
+def _status(event: StatusRecord) -> str:
     match event:
-        case Waiting(on=on):
+        case MemberWaiting(on=on):
             return f"waiting({on})"
         case _:
             return event.type.removeprefix("member_")

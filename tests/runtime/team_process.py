@@ -14,8 +14,8 @@ import anyio.lowlevel
 from deskmate.core.agent.entries import Heard
 from deskmate.core.log.names import mail
 from deskmate.core.log.records import Item, Json, Make
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Envelope, read_envelope
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
 from deskmate.runtime.streams.board import Board

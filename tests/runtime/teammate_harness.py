@@ -13,8 +13,10 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import ShutdownRequest, ShutdownResponse
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Status, Working
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Model, Store, Workspace
@@ -51,7 +53,7 @@ class ScriptedLauncher:
         self.started.append(name)
         self.playing.append(name)
         if self.feed:
-            self.feed.tell(Changed(name, "working"))
+            self.feed.tell(Changed(name, Working()))
         try:
             await (self._parts.pop(0) if self._parts else play_forever)(name)
         finally:
@@ -91,7 +93,7 @@ class DeafLauncher(InlineLauncher):
 
     async def play(self, name: str) -> None:
         async with self.harness.store.hold(name, "a test", wait=True):
-            self.harness.team_state.feed.tell(Changed(name, "working"))
+            self.harness.team_state.feed.tell(Changed(name, Working()))
             await anyio.sleep_forever()
 
 
@@ -129,18 +131,18 @@ class TeammateHarness:
         return self.harness.team_state.roster.state.members["alice"]
 
     @property
-    def end(self) -> tuple[str, str, bool]:
-        """How she ended: the word, the reason, whether she agreed."""
-        return self.alice.status.word, self.alice.status.detail, self.alice.agreed
+    def end(self) -> Status:
+        """How she ended."""
+        return self.alice.status
 
     @property
     def calls(self) -> int:
         """How often her model was called."""
         return len(self.harness.scripted.prompts)
 
-    async def until(self, word: str, detail: str = "") -> None:
+    async def until(self, status: Status) -> None:
         """Return once that is her status, and she waits."""
-        await until(lambda: (self.alice.status.word, self.alice.status.detail) == (word, detail))
+        await until(lambda: self.alice.status == status)
         await turns()
 
     async def ask(self, request_id: str = STOP, sender: str = LEAD) -> None:

@@ -12,6 +12,7 @@ from deskmate.core.agent.entries import AgentParked, Began, Did, Heard, Said, St
 from deskmate.core.log.names import LEAD, ROSTER, log
 from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.messages import ShutdownRequest
+from deskmate.core.team.status import Idle, Parked, Working
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
@@ -176,8 +177,8 @@ async def test_an_interrupted_agent_rests_over_a_restart_until_the_user_writes()
 @pytest.mark.behaviour("P6", "retry")
 async def test_a_word_of_the_user_lets_a_parked_agent_try_again() -> None:
     harness = await AgentHarness.opened([ModelTrouble("overloaded"), "Here I am."])
-    assert await harness.turn("go") == Rest("parked", "overloaded")
-    assert await harness.turn() == Rest("parked", "overloaded")
+    assert await harness.turn("go") == Rest(Parked("overloaded"))
+    assert await harness.turn() == Rest(Parked("overloaded"))
     assert await harness.turn("try again") == Rest()
     assert last_told(harness.scripted.prompts[1]) == ["go", "try again"]
     assert await harness.statuses() == ["working", "parked", "working", "idle"]
@@ -199,8 +200,8 @@ async def test_an_error_inside_deskmate_parks_the_agent_with_its_cause(caplog: p
     harness = await AgentHarness.opened([ValueError("a defect"), "Mended."])
     with caplog.at_level(logging.CRITICAL, "deskmate"):
         end = await harness.turn("go")
-    assert end == Rest("parked", "internal error, ValueError: a defect")
-    assert (await harness.team_state.roster.refresh()).members[LEAD].status.word == "parked"
+    assert end == Rest(Parked("internal error, ValueError: a defect"))
+    assert isinstance((await harness.team_state.roster.refresh()).members[LEAD].status, Parked)
     assert await harness.turn("again") == Rest()
 
 
@@ -212,7 +213,7 @@ async def test_a_call_that_deskmate_itself_cannot_carry_out_is_settled_and_not_t
 
     script = lead_and_subagent([uses("Task", prompt="tell me all"), "I see."], ["x" * 60_000])
     harness = await AgentHarness.opened(script, workspace=Broken())
-    assert await harness.turn("go") == Rest("parked", "internal error, RuntimeError: a defect")
+    assert await harness.turn("go") == Rest(Parked("internal error, RuntimeError: a defect"))
     assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Said, Began, Did, AgentParked]
     assert await harness.turn("go on") == Rest()
     assert last_told(harness.scripted.prompts[-1])[-1] == "go on"
@@ -272,14 +273,14 @@ async def test_each_status_stands_on_the_roster_once_for_each_change_also_over_a
     again = harness.restarted([])
     assert await again.turn() == Rest()
     assert await again.statuses() == ["working", "idle", "working", "idle"]
-    assert [told for told in again.told if isinstance(told, Changed)] == [Changed(LEAD, "idle")]
+    assert [told for told in again.told if isinstance(told, Changed)] == [Changed(LEAD, Idle())]
 
 
 async def test_the_idle_record_bears_the_last_words_and_how_much_was_heard() -> None:
     harness = await AgentHarness.opened(["All is well."])
     await harness.turn("how is it?")
     member = (await harness.team_state.roster.refresh()).members[LEAD]
-    assert (member.words, member.status.heard) == ("All is well.", 1)
+    assert (member.words, member.heard) == ("All is well.", 1)
 
 
 async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> None:
@@ -296,7 +297,7 @@ async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> N
     assert told == [
         Started,
         Heard,
-        Changed(LEAD, "working"),
+        Changed(LEAD, Working()),
         *words,
         CallDelta("glob"),
         Said,
@@ -304,7 +305,7 @@ async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> N
         Did,
         TextDelta("No."),
         Said,
-        Changed(LEAD, "idle"),
+        Changed(LEAD, Idle()),
     ]
     numbers = [one.number for one in harness.told if isinstance(one, Recorded)]
     assert numbers == [1, 2, 3, 4, 5, 6]

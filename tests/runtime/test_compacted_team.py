@@ -7,8 +7,8 @@ import pytest
 from deskmate.core.agent.entries import Compacted
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Idle, Joined, Working
 from deskmate.core.team.messages import PlanRequest
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Recorded
 from tests.runtime.agent_harness import AgentHarness, uses
@@ -39,7 +39,7 @@ async def test_a_lead_still_knows_who_is_on_its_team_with_role_and_status() -> N
         await harness.until_status("idle")
         for name, role in (("bob", "tester"), ("zoe", ""), ("old", "")):
             await harness.team_state.roster.join(Joined(name=name, role=role, at=0.0))
-        await harness.team_state.roster.status(Idle(name="bob", at=1.0))
+        await harness.team_state.roster.status(MemberIdle(name="bob", at=1.0))
         await harness.team_state.roster.leave("old", "done", heard=0)
         text = await summary(harness, agent)
     assert "On your team now:\n- bob (tester): idle\n- zoe: working" in text
@@ -108,5 +108,5 @@ async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
         await harness.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
         verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
-        await harness.team_state.roster.status(Working(name="bob", plan=verdict, at=0.0))
+        await harness.team_state.roster.status(MemberWorking(name="bob", plan=verdict, at=0.0))
         assert "bob:3.0" not in await summary(harness, agent)

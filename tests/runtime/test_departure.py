@@ -8,8 +8,8 @@ import pytest
 
 from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain, Undeliverable
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Released, read_event
 from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.transcript import Transcript

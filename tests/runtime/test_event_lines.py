@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from deskmate.core.agent.entries import KINDS, Did, Said
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, WaitsOn, Working
 from deskmate.runtime.event_lines import from_line, to_line
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent, TeamStarted
 
@@ -56,10 +57,17 @@ DELTAS: st.SearchStrategy[Delta] = st.one_of(
     st.builds(CallDelta, WORDS),
     st.builds(RetryDelta, st.floats(0, 1000), WORDS, WORDS),
 )
+STATUSES: st.SearchStrategy[Status] = st.one_of(
+    st.just(Working()),
+    st.just(Idle()),
+    st.sampled_from(get_args(WaitsOn)).map(Waiting),
+    st.builds(Parked, WORDS),
+    st.builds(Left, WORDS, st.booleans()),
+)
 HAPPENINGS: st.SearchStrategy[TeamEvent] = st.one_of(
     st.builds(Streamed, WORDS, DELTAS),
     st.builds(Recorded, WORDS, NUMBERS, ENTRIES),
-    st.builds(Changed, WORDS, WORDS, WORDS),
+    st.builds(Changed, WORDS, STATUSES),
     st.builds(Arrived, WORDS, WORDS, WORDS),
     st.builds(TeamStarted, WORDS),
 )

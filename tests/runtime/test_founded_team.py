@@ -10,8 +10,10 @@ from deskmate.core.agent.entries import Started
 from deskmate.core.log.names import LEAD, ROSTER, SPEND, USER, mail
 from deskmate.core.prompt.prompts import Prompt, Reply
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Joined, RosterState
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Interrupt, Message, Plain
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Idle, status_detail
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.dismissal import dismiss
@@ -196,7 +198,7 @@ async def test_the_members_of_each_team_are_played_also_those_who_bear_a_name_ag
             tasks.start_soon(TeamPlayers(trip.harness.team_state, {"inline": InlineLauncher(trip.harness)}, tasks).keep)
             for _ in range(2):
                 await trip.go("bob")
-                await until(lambda: roster.state.members["bob"].status.word == "idle")
+                await until(lambda: isinstance(roster.state.members["bob"].status, Idle))
                 await dismiss(trip.harness.team_state, trip.mailbox, "lead:1.0")
                 await trip.come_back()
                 await turns()
@@ -227,7 +229,7 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
             await harness.passing_until(lambda: not roster.state.here("bob"))
             tasks.cancel_scope.cancel()
     assert any("Request 'lead:1.0/bob' cannot be refused" in told for told in said)
-    assert roster.state.members["bob"].status.detail == "forced: no answer to a shutdown request in 30 s"
+    assert status_detail(roster.state.members["bob"].status) == "forced: no answer to a shutdown request in 30 s"
 
 
 @dataclass

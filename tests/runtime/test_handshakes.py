@@ -10,8 +10,9 @@ from deskmate.core.agent.entries import Heard
 from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.team.handshakes import OpenRequest, Shake
-from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.roster_records import Joined, MemberIdle
+from deskmate.core.team.status import status_word
 from deskmate.models.scripted import Speak
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -148,7 +149,7 @@ async def test_an_answer_that_does_not_count_leaves_the_question_open(answer: Me
 @pytest.mark.behaviour("shutdown", "lead-wake")
 async def test_a_lead_that_asked_twice_is_told_once_that_she_left() -> None:
     harness = await team(ASK, ASK, "Asked, and again.", "Good.")
-    await harness.team_state.roster.status(Idle(name="bob", at=0.0))
+    await harness.team_state.roster.status(MemberIdle(name="bob", at=0.0))
     async with harness.playing("end it"):
         await until(lambda: len(harness.scripted.prompts) == 3)
         await harness.until_status("idle")
@@ -188,7 +189,7 @@ async def kept(harness: AgentHarness) -> AsyncIterator[None]:
 
 
 async def until_word(harness: AgentHarness, word: str) -> None:
-    await until(lambda: harness.team_state.roster.state.members["alice"].status.word == word)
+    await until(lambda: status_word(harness.team_state.roster.state.members["alice"].status) == word)
     await turns()
 
 

@@ -8,8 +8,9 @@ import pytest
 from deskmate.core.agent.actions import Rest
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Idle, Joined, MemberParked
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberParked
+from deskmate.core.team.status import Parked
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher
@@ -42,7 +43,7 @@ async def team(parts: Script, launcher: Callable[[AgentHarness], Launcher]) -> A
     await harness.team_state.roster.leave("bob", "done", heard=0, agreed=True)
     async with task_group() as tasks:
         tasks.start_soon(TeamPlayers(harness.team_state, {"inline": launcher(harness)}, tasks).keep)
-        await until(lambda: harness.team_state.roster.state.members["alice"].status.word == "parked")
+        await until(lambda: isinstance(harness.team_state.roster.state.members["alice"].status, Parked))
         await turns()
         await harness.send(Plain(content="the schema is final"), sender="bob", to="alice")
         await turns()
@@ -73,8 +74,12 @@ async def test_a_word_to_who_is_dead_tells_the_lead_again_and_the_run_ends() -> 
     assert told(harness)[3] == text("reminder")
 
 
-@pytest.mark.parametrize("status", [Idle(name="alice", at=1.0), MemberParked(name="alice", reason="it failed", at=1.0)])
-async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again(status: Idle | MemberParked) -> None:
+@pytest.mark.parametrize(
+    "status", [MemberIdle(name="alice", at=1.0), MemberParked(name="alice", reason="it failed", at=1.0)]
+)
+async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again(
+    status: MemberIdle | MemberParked,
+) -> None:
     lead = iter(["I wait.", "I see.", "I rest.", "I rest.", "That was all."])
 
     async def step(prompt: Prompt) -> Step:

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Message, PermissionRequest, Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, BadName, BadRecord, Refused
 from deskmate.runtime.departure import leave
 from deskmate.stores.memory_store import MemoryStore

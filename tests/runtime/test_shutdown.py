@@ -15,6 +15,7 @@ from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import Interrupt, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, status_word
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak, Step
@@ -41,8 +42,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("shutdown", "P1")]
 WAIT = uses("bash", command="wait")
 YES = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=True)
 NO = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=False, content="not before #1 is done")
-AGREED = ("left", "agreed to a shutdown request", True)
-LATE = ("left", "forced: no answer to a shutdown request in 30 s", False)
+AGREED = Left("agreed to a shutdown request", agreed=True)
+LATE = Left("forced: no answer to a shutdown request in 30 s")
 
 
 # -- with nothing to do -----------------------------------------------------------------------------
@@ -51,7 +52,7 @@ LATE = ("left", "forced: no answer to a shutdown request in 30 s", False)
 @pytest.mark.parametrize("sender", [LEAD, USER])
 async def test_idle_she_leaves_at_once_without_a_call_of_the_model(sender: str) -> None:
     async with teammate(["Ready."]) as she:
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask(sender=sender)
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 1)
@@ -62,7 +63,7 @@ async def test_idle_she_leaves_at_once_without_a_call_of_the_model(sender: str) 
 async def test_waiting_for_her_plan_to_be_approved_she_leaves_at_once() -> None:
     plan = uses("ExitPlanMode", plan="first this, then that")
     async with teammate([plan, "Submitted."], plan=True) as she:
-        await she.until("waiting", "plan")
+        await she.until(Waiting("plan"))
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 2)
@@ -70,7 +71,7 @@ async def test_waiting_for_her_plan_to_be_approved_she_leaves_at_once() -> None:
 
 async def test_parked_in_the_middle_of_her_task_she_leaves_at_once() -> None:
     async with teammate(["Ready.", ModelRejected("the key is wrong")], task=True) as she:
-        await she.until("parked", "the key is wrong")
+        await she.until(Parked("the key is wrong"))
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 2)
@@ -80,7 +81,7 @@ async def test_interrupted_she_is_asked_once_more_and_answers() -> None:
     async with teammate(plays(hangs, YES)) as she:
         await until(lambda: she.calls == 1)
         await she.harness.send(Interrupt(), to="alice")
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls) == (AGREED, 2)
@@ -92,7 +93,7 @@ async def test_interrupted_she_is_asked_once_more_and_answers() -> None:
 async def test_with_a_task_she_answers_by_tool_and_her_task_is_free_again() -> None:
     async with teammate(["Ready.", "On it.", "Still on it.", YES], task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await she.over.wait()
     assert (she.end, await she.answers()) == (AGREED, [ShutdownResponse(request_id=STOP, approve=True)])
@@ -103,13 +104,13 @@ async def test_with_a_task_she_answers_by_tool_and_her_task_is_free_again() -> N
 async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:
     async with teammate(["Ready.", "On it.", "Still on it.", NO, "I go on."], task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: she.calls == 5)
-        await she.until("idle")
+        await she.until(Idle())
         for _ in range(4):
             await she.pass_by(60.0)
-        assert (she.alice.status.word, she.over.is_set()) == ("idle", False)
+        assert (status_word(she.alice.status), she.over.is_set()) == ("idle", False)
     refusal = ShutdownResponse(request_id=STOP, approve=False, content="not before #1 is done")
     assert await she.answers() == [refusal]
     assert (await she.harness.team_state.board.refresh()).tasks[1].owner == "alice"
@@ -118,10 +119,10 @@ async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:
 async def test_who_says_no_in_words_alone_has_said_nothing_and_is_ended_in_30_seconds() -> None:
     async with teammate(["Ready.", "On it.", "Still on it.", "No, not yet."], task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: she.calls == 4)
-        await she.until("idle")
+        await she.until(Idle())
         await she.pass_by(29.9)
         assert not she.over.is_set()
         await she.pass_by(0.2)
@@ -200,7 +201,7 @@ async def test_a_call_begun_after_hearing_it_is_cut_at_the_deadline() -> None:
     bench = ScriptedWorkspace(commands={"wait": run_forever})
     async with teammate(["Ready.", "On it.", "Still on it.", WAIT], workspace=bench, task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: bench.running)
         await she.pass_by(29.9)
@@ -232,7 +233,7 @@ async def test_a_command_that_ignores_being_terminated_is_killed(tmp_path: Path)
 @pytest.mark.behaviour("permission")
 async def test_waiting_for_a_person_the_question_is_withdrawn_and_she_answers() -> None:
     async with teammate(plays(WAIT, YES), mode=Mode.DEFAULT, attended=True) as she:
-        await she.until("waiting", "permission")
+        await she.until(Waiting("permission"))
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls, she.harness.bench.asked) == (AGREED, 2, [])
@@ -254,10 +255,10 @@ async def test_planning_she_answers_by_tool() -> None:
 
 async def test_dead_she_leaves_at_once_in_her_own_name() -> None:
     async with teammate([], launcher=BrokenLauncher) as she:
-        await until(lambda: she.alice.status.word == "parked")
+        await until(lambda: isinstance(she.alice.status, Parked))
         await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await she.over.wait()
-    assert she.end == ("left", "forced: asked to shut down while it could not run", False)
+    assert she.end == Left("forced: asked to shut down while it could not run")
 
 
 async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
@@ -268,7 +269,7 @@ async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
         assert not she.over.is_set()
         await she.pass_by(1.0)
         await she.over.wait()
-    assert she.end == ("left", "forced: still running 185 s after a shutdown request", False)
+    assert she.end == Left("forced: still running 185 s after a shutdown request")
 
 
 # -- asked more than once ---------------------------------------------------------------------------
@@ -276,7 +277,7 @@ async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
 
 async def test_asked_twice_while_idle_she_agrees_once_and_leaves_once() -> None:
     async with teammate(["Ready."]) as she:
-        await she.until("idle")
+        await she.until(Idle())
         await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await she.harness.send(ShutdownRequest(request_id="lead:11.0"), sender=LEAD, to="alice")
         await she.over.wait()
@@ -299,7 +300,7 @@ async def test_each_request_wants_an_answer_of_its_own() -> None:
     script: list[Step] = ["Ready.", "On it.", "Still on it.", NO, "I go on."]
     async with teammate(script, task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: she.calls == 5)
         await she.pass_by(29.0)
@@ -318,10 +319,10 @@ async def test_an_answer_sent_twice_is_sent_once() -> None:
     again = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=True)
     async with teammate(["Ready.", "On it.", "Still on it.", NO, again, "So be it."], task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: she.calls == 6)
-        await she.until("idle")
+        await she.until(Idle())
     assert [answer.approve for answer in await she.answers()] == [False]
     assert (await outcomes(she.harness))[-1].endswith(f"'{STOP}'. None is open.")
 
@@ -332,7 +333,7 @@ async def test_an_answer_sent_twice_is_sent_once() -> None:
 async def test_killed_before_she_answered_she_is_asked_again_by_what_she_remembers() -> None:
     async with teammate(plays("Ready.", "On it.", "Still on it.", hangs), task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.ask()
         await until(lambda: she.calls == 4)
     again = TeammateHarness(she.harness.restarted(plays(YES)))
@@ -346,7 +347,7 @@ async def test_killed_before_she_answered_she_is_asked_again_by_what_she_remembe
 async def test_killed_between_saying_yes_and_leaving_she_leaves_when_she_comes_back() -> None:
     async with teammate(plays("Ready.", "On it.", "Still on it.", YES), task=True) as she:
         await until(lambda: she.calls == 3)
-        await she.until("idle")
+        await she.until(Idle())
         await she.harness.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await until(lambda: she.calls == 4)
         await until(lambda: any(is_yes(told) for told in she.harness.told))

@@ -8,8 +8,10 @@ import pytest
 
 from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.log.names import LEAD, USER, mail
-from deskmate.core.team.members import Idle, Joined, MemberParked, MemberStatus
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberParked
+from deskmate.core.team.status import Idle, Left, status_detail, status_word
 from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
 from deskmate.runtime.events import Changed
@@ -74,12 +76,16 @@ async def until_parked(harness: AgentHarness) -> None:
     await turns()
 
 
-async def until_status(harness: AgentHarness, word: str) -> None:
-    await until(lambda: status(harness).word == word)
+async def until_status(harness: AgentHarness, wanted: str) -> None:
+    await until(lambda: word(harness) == wanted)
 
 
-def status(harness: AgentHarness) -> MemberStatus:
-    return harness.team_state.roster.state.members["alice"].status
+def alice_in(harness: AgentHarness) -> Member:
+    return harness.team_state.roster.state.members["alice"]
+
+
+def word(harness: AgentHarness) -> str:
+    return status_word(alice_in(harness).status)
 
 
 async def ask_to_stop(harness: AgentHarness, message: Message = STOP, sender: str = LEAD) -> None:
@@ -104,7 +110,7 @@ async def test_whoever_joins_is_started_once_by_the_launcher_it_was_spawned_for(
         await until(lambda: len(inline.started) == 2)
         await harness.team_state.roster.join(Joined(name="carol", launcher="process", at=0.0))
         await harness.team_state.roster.join(Joined(name="dave", launcher="of another version", at=0.0))
-        await harness.team_state.roster.status(Idle(name="alice", at=0.0))
+        await harness.team_state.roster.status(MemberIdle(name="alice", at=0.0))
         await until(lambda: len(inline.started) == 3)
         await turns()
         tasks.cancel_scope.cancel()
@@ -126,7 +132,7 @@ async def test_it_is_kept_until_it_has_left(harness: AgentHarness) -> None:
     launcher = ScriptedLauncher(leaves(harness))
     async with kept(harness, launcher) as over:
         await over.wait()
-    assert (launcher.started, status(harness).word) == (["alice"], "left")
+    assert (launcher.started, word(harness)) == (["alice"], "left")
 
 
 async def test_one_that_fails_is_started_again_up_to_three_times(harness: AgentHarness) -> None:
@@ -134,7 +140,7 @@ async def test_one_that_fails_is_started_again_up_to_three_times(harness: AgentH
     async with kept(harness, launcher):
         await until(lambda: len(launcher.started) == 4)
         await turns()
-    assert (len(launcher.started), status(harness).word) == (4, "working")
+    assert (len(launcher.started), word(harness)) == (4, "working")
 
 
 @pytest.mark.behaviour("release", "supervise", "P7")
@@ -145,7 +151,7 @@ async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its
     launcher = ScriptedLauncher(*[fails_after(harness, 19.9)] * 4)
     async with kept(harness, launcher):
         await until_parked(harness)
-    assert (len(launcher.started), status(harness).detail) == (4, WHY)
+    assert (len(launcher.started), status_detail(alice_in(harness).status)) == (4, WHY)
     task = (await board.refresh()).tasks[1]
     assert (task.owner, task.notes) == (None, (Note("alice", f"alice was parked: {WHY}"),))
 
@@ -156,7 +162,7 @@ async def test_failures_further_apart_never_park_it(harness: AgentHarness) -> No
     async with kept(harness, launcher):
         await until(lambda: len(launcher.started) == 13)
         await turns()
-    assert (len(launcher.started), status(harness).word) == (13, "working")
+    assert (len(launcher.started), word(harness)) == (13, "working")
 
 
 async def test_a_reason_of_any_length_is_bounded(harness: AgentHarness) -> None:
@@ -165,16 +171,16 @@ async def test_a_reason_of_any_length_is_bounded(harness: AgentHarness) -> None:
 
     async with kept(harness, ScriptedLauncher(*[fails_at_length] * 4)):
         await until_parked(harness)
-    assert len(status(harness).detail) < 500
+    assert len(status_detail(alice_in(harness).status)) < 500
 
 
 async def test_parked_it_has_heard_what_it_had_heard_before(harness: AgentHarness) -> None:
     await harness.send(Plain(content="hello"), sender="bob", to="alice")
-    await harness.team_state.roster.status(Idle(name="alice", heard=1, at=0.0))
+    await harness.team_state.roster.status(MemberIdle(name="alice", heard=1, at=0.0))
     await harness.team_state.roster.refresh()
     async with kept(harness, ScriptedLauncher(*[fails] * 4)):
         await until_parked(harness)
-    assert status(harness).heard == 1
+    assert alice_in(harness).heard == 1
 
 
 @pytest.mark.parametrize("sender", [USER, LEAD])
@@ -189,7 +195,7 @@ async def test_a_new_word_of_user_or_lead_starts_it_again_and_no_other(harness: 
         await harness.send(Plain(content="go on"), sender=sender, to="alice")
         await until(lambda: len(launcher.started) == 5)
         await turns()
-        assert (launcher.playing, status(harness).word) == (["alice"], "working")
+        assert (launcher.playing, word(harness)) == (["alice"], "working")
 
 
 async def test_started_again_by_a_word_it_may_fail_as_often_as_at_first(harness: AgentHarness) -> None:
@@ -210,7 +216,7 @@ async def test_one_that_fails_having_left_is_not_parked(harness: AgentHarness) -
     launcher = ScriptedLauncher(leaves_and_fails, *[fails] * 3)
     async with kept(harness, launcher) as over:
         await over.wait()
-    assert (status(harness).word, await harness.statuses()) == ("left", [])
+    assert (word(harness), await harness.statuses()) == ("left", [])
 
 
 async def test_a_store_that_cannot_be_reached_is_nobodys_failure_but_ends_the_process(harness: AgentHarness) -> None:
@@ -241,7 +247,7 @@ async def test_one_whose_records_were_changed_is_parked_at_once_and_goes_on_only
         assert (await board.refresh()).tasks[1].owner is None
         await harness.send(Plain(content="go on"), sender=LEAD, to="alice")
         await turns()
-        assert (len(launcher.started), status(harness).detail) == (1, f"{RECORDS_CHANGED}: {error}")
+        assert (len(launcher.started), status_detail(alice_in(harness).status)) == (1, f"{RECORDS_CHANGED}: {error}")
         await harness.send(Plain(content="go on"), sender=USER, to="alice")
         await until(lambda: launcher.playing)
     assert len(launcher.started) == 2
@@ -266,7 +272,7 @@ async def test_a_restart_that_fails_does_not_let_the_lead_restart_what_only_the_
 ) -> None:
     await harness.team_state.roster.status(MemberParked(name="alice", reason="cut", known=0, only_user=True, at=0.0))
     await harness.team_state.roster.refresh()
-    before = status(harness).number
+    before = alice_in(harness).status_in
     launcher = ScriptedLauncher() if starts_late else ScriptedLauncher(fails, fails, fails, fails)
     async with kept(harness, launcher):
         if starts_late:
@@ -276,10 +282,13 @@ async def test_a_restart_that_fails_does_not_let_the_lead_restart_what_only_the_
         await turns()
         for _ in range(12 if starts_late else 0):
             await pass_by(harness, 10.0)
-        await until(lambda: status(harness).number > before)
+        await until(lambda: alice_in(harness).status_in > before)
         await turns()
         why = "it did not start within 120 s" if starts_late else WHY
-        assert (status(harness).only_user, status(harness).detail) == (True, f"{RECORDS_CHANGED}; {why}")
+        assert (alice_in(harness).only_user, status_detail(alice_in(harness).status)) == (
+            True,
+            f"{RECORDS_CHANGED}; {why}",
+        )
         tries = len(launcher.started)
         await harness.send(Plain(content="go on"), sender=LEAD, to="alice")
         await turns()
@@ -294,7 +303,7 @@ async def test_an_interrupt_does_not_restart_a_parked_member(harness: AgentHarne
         await until_parked(harness)
         await harness.send(Interrupt(), sender=USER, to="alice")
         await turns()
-        assert (len(launcher.started), status(harness).word) == (4, "parked")
+        assert (len(launcher.started), word(harness)) == (4, "parked")
         await harness.send(Plain(content="go on"), sender=USER, to="alice")
         await until(lambda: launcher.playing)
 
@@ -310,7 +319,7 @@ async def test_one_that_only_the_user_may_let_go_on_leaves_when_it_is_asked_to(h
     async with kept(harness, launcher) as over:
         await harness.send(STOP, sender=LEAD, to="alice")
         await over.wait()
-    assert (launcher.started, status(harness).word, status(harness).heard) == ([], "left", 1)
+    assert (launcher.started, word(harness), alice_in(harness).heard) == ([], "left", 1)
     (letter,) = await harness.letters("bob")
     assert isinstance(letter.message, Undeliverable)
     assert letter.message.original["content"] == "not heard"
@@ -333,7 +342,7 @@ async def test_one_that_never_shows_a_status_is_ended_and_parked(harness: AgentH
         await pass_by(harness, 10.0)
         await until_parked(harness)
         assert (launcher.playing, harness.team_state.starting.names) == ([], frozenset())
-    assert (len(launcher.started), status(harness).detail) == (1, "it did not start within 120 s")
+    assert (len(launcher.started), status_detail(alice_in(harness).status)) == (1, "it did not start within 120 s")
 
 
 async def test_time_in_which_this_process_was_stopped_makes_nobody_late(harness: AgentHarness) -> None:
@@ -344,7 +353,7 @@ async def test_time_in_which_this_process_was_stopped_makes_nobody_late(harness:
         await turns()
         await pass_by(harness, 3600.0)
         assert launcher.playing == ["alice"]
-        harness.team_state.feed.tell(Changed("alice", "idle"))
+        harness.team_state.feed.tell(Changed("alice", Idle()))
         for _ in range(20):
             await pass_by(harness, 10.0)
         assert launcher.playing == ["alice"]
@@ -356,7 +365,7 @@ async def test_one_that_is_started_again_counts_as_starting_until_it_shows_a_sta
         launcher.feed = None
         await until(lambda: len(launcher.started) == 2)
         assert harness.team_state.starting.names == {"alice"}
-        harness.team_state.feed.tell(Changed("alice", "idle"))
+        harness.team_state.feed.tell(Changed("alice", Idle()))
         assert harness.team_state.starting.names == frozenset()
 
 
@@ -382,8 +391,8 @@ async def test_asked_to_stop_while_nobody_can_play_it_it_leaves_and_its_mail_com
         await harness.send(STOP, sender=sender, to="alice")
         await over.wait()
     alice = harness.team_state.roster.state.members["alice"]
-    assert (alice.status.word, alice.agreed) == ("left", False)
-    assert alice.status.detail.startswith("forced: asked to shut down")
+    assert isinstance(alice.status, Left)
+    assert (alice.status.reason.startswith("forced: asked to shut down"), alice.status.agreed) == (True, False)
     (letter,) = await harness.letters("bob")
     assert isinstance(letter.message, Undeliverable)
     assert letter.message.original["content"] == "the schema is final"
@@ -394,7 +403,7 @@ async def test_asked_to_stop_before_it_died_it_leaves_all_the_same(harness: Agen
     await harness.send(STOP, sender=LEAD, to="alice")
     async with kept(harness, ScriptedLauncher(*[fails] * 4)) as over:
         await over.wait()
-    assert status(harness).detail.startswith("forced: asked to shut down")
+    assert status_detail(alice_in(harness).status).startswith("forced: asked to shut down")
 
 
 @pytest.mark.behaviour("shutdown")
@@ -402,11 +411,11 @@ async def test_one_that_heard_the_request_and_died_before_it_answered_leaves_all
     harness: AgentHarness,
 ) -> None:
     await harness.send(STOP, sender=LEAD, to="alice")
-    await harness.team_state.roster.status(Idle(name="alice", heard=1, at=0.0))
+    await harness.team_state.roster.status(MemberIdle(name="alice", heard=1, at=0.0))
     await harness.team_state.roster.refresh()
     async with kept(harness, ScriptedLauncher(*[fails] * 4)) as over:
         await over.wait()
-    assert status(harness).word == "left"
+    assert word(harness) == "left"
 
 
 @pytest.mark.behaviour("shutdown")
@@ -416,7 +425,7 @@ async def test_one_that_refused_to_stop_and_died_later_is_only_parked(harness: A
     async with kept(harness, ScriptedLauncher(*[fails] * 4)):
         await until_parked(harness)
         await pass_by(harness, 200.0)
-    assert status(harness).word == "parked"
+    assert word(harness) == "parked"
 
 
 @pytest.mark.behaviour("shutdown", "P1")
@@ -433,11 +442,12 @@ async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(h
     async with kept(harness, launcher) as over:
         await ask_to_stop(harness)
         await pass_by(harness, 184.9)
-        assert (launcher.playing, status(harness).word) == ([name], "working")
+        assert (launcher.playing, word(harness)) == ([name], "working")
         harness.clock.advance(0.2)
         await over.wait()
     alice = harness.team_state.roster.state.members[name]
-    assert (alice.status.detail.startswith("forced: still running 185 s"), alice.agreed) == (True, False)
+    assert isinstance(alice.status, Left)
+    assert (alice.status.reason.startswith("forced: still running 185 s"), alice.status.agreed) == (True, False)
     assert (launcher.started, launcher.playing) == ([name], [])
     assert (await harness.team_state.board.refresh()).tasks[1].owner is None
     async with store.hold(name, "whoever comes next"):
@@ -455,7 +465,7 @@ async def test_what_it_had_heard_does_not_come_back_from_who_was_ended(harness: 
         await ask_to_stop(harness)
         harness.clock.advance(185.0)
         await over.wait()
-    assert status(harness).heard == 1
+    assert alice_in(harness).heard == 1
     (letter,) = await harness.letters("bob")
     assert isinstance(letter.message, Undeliverable)
     assert letter.message.original["content"] == "not heard"
@@ -468,13 +478,13 @@ async def test_a_refused_shutdown_is_not_forced(harness: AgentHarness) -> None:
         await ask_to_stop(harness)
         await harness.send(ShutdownResponse(request_id="lead:9.0", approve=False, content="not yet"), sender="alice")
         await pass_by(harness, 200.0)
-        assert (launcher.playing, status(harness).word) == (["alice"], "working")
+        assert (launcher.playing, word(harness)) == (["alice"], "working")
         # The next one has a time of its own.
         await ask_to_stop(harness, ShutdownRequest(request_id="lead:11.0"))
         await pass_by(harness, 184.0)
         assert launcher.playing == ["alice"]
         await pass_by(harness, 1.0)
-        assert (launcher.playing, status(harness).word) == ([], "left")
+        assert (launcher.playing, word(harness)) == ([], "left")
 
 
 @pytest.mark.parametrize(
@@ -495,7 +505,7 @@ async def test_an_answer_that_is_no_refusal_of_its_own_keeps_nobody(
         await harness.send(answer, sender=sender)
         harness.clock.advance(185.0)
         await over.wait()
-    assert status(harness).word == "left"
+    assert word(harness) == "left"
 
 
 async def test_a_request_of_who_may_not_ask_ends_nobody(harness: AgentHarness) -> None:
@@ -504,7 +514,7 @@ async def test_a_request_of_who_may_not_ask_ends_nobody(harness: AgentHarness) -
         await until_parked(harness)
         await harness.send(STOP, sender="bob", to="alice")
         await pass_by(harness, 200.0)
-    assert (len(launcher.started), status(harness).word) == (4, "parked")
+    assert (len(launcher.started), word(harness)) == (4, "parked")
 
 
 @pytest.mark.behaviour("shutdown")
@@ -520,4 +530,4 @@ async def test_a_request_made_before_this_process_began_has_its_time_from_now(ha
         assert launcher.playing == ["alice"]
         again.clock.advance(1.0)
         await over.wait()
-    assert status(again).word == "left"
+    assert word(again) == "left"

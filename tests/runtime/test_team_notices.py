@@ -6,8 +6,9 @@ from deskmate.core.agent.entries import Took
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, mail
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
-from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import PlanResponse
+from deskmate.core.team.roster_records import Joined, MemberIdle
+from deskmate.core.team.status import Idle, Parked, Waiting
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.departure import leave
@@ -50,7 +51,7 @@ async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> N
     create = uses("TaskCreate", subject="test it", role="tester")
     harness = await AgentHarness.opened([create, "I see."])
     await harness.team_state.roster.join(Joined(name="bob", role="Backend", at=0.0))
-    await harness.team_state.roster.status(Idle(name="bob", at=1.0))
+    await harness.team_state.roster.status(MemberIdle(name="bob", at=1.0))
     async with harness.playing("begin") as agent:
         await until(lambda: agent.last_words == "I see.")
     ((_, ok, told),) = await harness.results()
@@ -79,13 +80,13 @@ async def test_a_role_that_is_set_later_lets_a_teammate_take_the_task() -> None:
 async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thing_it_hears() -> None:
     plan = uses("ExitPlanMode", plan="I rename it.")
     async with teammate(plays(plan, "I wait.", "Then I begin."), plan=True, attended=True) as played:
-        await played.until("waiting", "plan")
+        await played.until(Waiting("plan"))
         harness = played.harness
         (request,) = [letter.message.request_id for letter in await harness.letters(LEAD)]
         await Mailbox(USER, harness.team_state.writer, harness.team_state.roster).answer(
             "alice", PlanResponse(request_id=request, approve=True)
         )
-        await played.until("idle")
+        await played.until(Idle())
         verdict = played.alice.verdict
         assert verdict
         assert (verdict.request_id, verdict.by, verdict.approve) == (request, USER, True)
@@ -144,7 +145,7 @@ async def test_when_the_roster_says_that_a_member_is_parked_its_task_is_free() -
 
         def is_parked() -> bool:
             seen.append(team_state.board.state.tasks[1].owner)
-            return played.alice.status.word == "parked"
+            return isinstance(played.alice.status, Parked)
 
         await until(is_parked)
     assert seen[-1] is None

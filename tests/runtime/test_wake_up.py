@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.core.log.names import LEAD, ROSTER
-from deskmate.core.team.members import Joined, MemberParked
+from deskmate.core.team.roster_records import Joined, MemberParked
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group

@@ -24,8 +24,8 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.compaction import summary_request
 from deskmate.core.prompt.prompts import CallBlock, Spoke
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import PolicySet
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget

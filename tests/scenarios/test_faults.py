@@ -11,6 +11,7 @@ import pytest
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Cleared, Compacted, Said
 from deskmate.core.prompt.rendering import REFUSED
+from deskmate.core.team.status import Parked
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import (
     Drop,
@@ -82,7 +83,7 @@ async def test_a_fault_at_every_call_leaves_no_trace_but_the_retries(
 
         async with FakeProvider(tell, faults=first_time(fault, silent)) as provider:
             end = await harness.play(provider, format_, clock)
-    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (end, await harness.words(), harness.files) == (Rest(), WORDS, FILES)
     assert (await harness.steps(), provider.complaints) == (TOLD, [])
     assert (len(provider.requests), len(clock.pauses)) == (2 * len(STORY), len(STORY))
     retried = [("waiting", "retry"), ("working", "")]
@@ -121,7 +122,7 @@ async def test_an_answer_that_comes_in_crumbs_is_the_same_answer(harness: AppHar
     clock = PassingClock()
     async with FakeProvider(tell, faults=lambda number, asked: Slow(pieces=40, pause_seconds=0.001)) as provider:
         end = await harness.play(provider, format_, clock)
-    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (end, await harness.words(), harness.files) == (Rest(), WORDS, FILES)
     assert (await harness.steps(), len(provider.requests), provider.complaints) == (TOLD, len(STORY), [])
     assert clock.pauses == []
 
@@ -285,12 +286,13 @@ async def test_a_provider_that_never_comes_back_parks_the_agent_which_goes_on_wh
     async with FakeProvider(tell, faults=plan) as provider:
         end = await harness.play(provider, format_, clock)
         assert isinstance(end, Rest)
+        assert isinstance(end.status, Parked)
         tries = len(clock.pauses) + 1
-        assert (end.word, len(provider.requests)) == ("parked", at + tries)
+        assert len(provider.requests) == at + tries
         assert sum(clock.pauses) == pytest.approx(600)
-        assert "come back later" in end.detail
-        assert f"tries: {tries}, waited: 600 s" in end.detail
-        assert await harness.statuses() == [("working", ""), ("waiting", "retry"), ("parked", end.detail)]
+        assert "come back later" in end.status.reason
+        assert f"tries: {tries}, waited: 600 s" in end.status.reason
+        assert await harness.statuses() == [("working", ""), ("waiting", "retry"), ("parked", end.status.reason)]
 
         down.clear()
         outcome = await harness.resume(provider, format_)
@@ -315,9 +317,10 @@ async def test_a_provider_that_says_no_more_for_ten_minutes_parks_the_agent(
         silences.cancel_scope.cancel()
     assert isinstance(end, Rest)
     # A silence is cut after three minutes; the fourth one is more than all waiting is worth.
-    assert (end.word, len(provider.requests), len(clock.pauses)) == ("parked", 4, 3)
-    assert "No data for 180 s" in end.detail
-    assert (await harness.statuses())[-1] == ("parked", end.detail)
+    assert isinstance(end.status, Parked)
+    assert (len(provider.requests), len(clock.pauses)) == (4, 3)
+    assert "No data for 180 s" in end.status.reason
+    assert (await harness.statuses())[-1] == ("parked", end.status.reason)
 
 
 @pytest.mark.behaviour("budget", "S2")
@@ -349,7 +352,7 @@ async def test_where_a_fallback_is_set_it_ends_what_the_other_began(
 
     async with FakeProvider(tell, faults=plan) as provider:
         end = await harness.play(provider, format_, PassingClock(), fallback_model=MODELS[other])
-    assert (end, await harness.words(), harness.files) == (Rest("idle"), WORDS, FILES)
+    assert (end, await harness.words(), harness.files) == (Rest(), WORDS, FILES)
     assert (await harness.steps(), provider.complaints) == (TOLD, [])
     said = [entry.usage["model"] for entry in await harness.entries() if isinstance(entry, Said)]
     assert said == [MODELS[format_]] * at + [MODELS[other]] * (len(STORY) - at)

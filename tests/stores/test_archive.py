@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.members import TeamFounded
+from deskmate.core.team.roster_records import TeamFounded
 from deskmate.core.team.spending import Spending, Spent, Sum
 from deskmate.errors import StoreUnavailable
 from deskmate.fs.disk_calls import Files

@@ -13,8 +13,8 @@ import pytest
 
 from deskmate.core.log.records import Record
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team import board_fold, members, roster_fold
-from deskmate.core.team.members import Idle, Joined, Left, TeamFounded, Waiting
+from deskmate.core.team import board_fold, members, roster_fold, roster_records
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberLeft, MemberWaiting, TeamFounded
 from deskmate.core.team.tasks import (
     EMPTY,
     BoardEvent,
@@ -32,14 +32,14 @@ from deskmate.stores.projections import Projections, config, task_file
 
 READS = 20_000
 
-ROSTER_EVENTS: tuple[members.Event, ...] = (
+ROSTER_EVENTS: tuple[roster_records.Event, ...] = (
     TeamFounded(team="team", description="REST to GraphQL", at=10.0),
     Joined(name="alice", role="backend", at=11.0),
     Joined(name="bob", agent_type=AgentType.EXPLORE, at=12.0),
     Joined(name="carol", role="tëster", at=13.0),
-    Idle(name="alice", at=14.0),
-    Waiting(name="bob", on="plan", at=15.0),
-    Left(name="carol", reason="done", at=16.0),
+    MemberIdle(name="alice", at=14.0),
+    MemberWaiting(name="bob", on="plan", at=15.0),
+    MemberLeft(name="carol", reason="done", at=16.0),
 )
 RECEIPT = Receipt(command="make test", workspace="/w", commit="c0ffee", exit=0, output="7 passed")
 BOARD_EVENTS: tuple[BoardEvent, ...] = (
@@ -56,7 +56,7 @@ BOARD_EVENTS: tuple[BoardEvent, ...] = (
 )
 
 
-def roster_of(*events: members.Event) -> members.RosterState:
+def roster_of(*events: roster_records.Event) -> members.RosterState:
     return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 

@@ -23,8 +23,9 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.core.prompt.rendering import SUMMARISED
 from deskmate.core.team import roster_fold
-from deskmate.core.team.members import Idle, Joined, Left
 from deskmate.core.team.messages import Envelope, PlanRequest, PlanResponse
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberLeft
+from deskmate.core.team.status import Left
 from deskmate.core.team.tasks import Created
 from deskmate.models.scripted import Speak, Step
 from deskmate.stores.memory_store import MemoryStore
@@ -80,7 +81,7 @@ async def lead_asked() -> list[Asked]:
     async with harness.playing("begin"):
         await until(lambda: len(watched.asked) == 6)
         await harness.until_status("idle")
-        await harness.team_state.roster.status(Idle(name="bob", heard=1, at=1.0))
+        await harness.team_state.roster.status(MemberIdle(name="bob", heard=1, at=1.0))
         await until(lambda: len(watched.asked) == 7)
         await harness.until_status("idle")
         await harness.send(PlanRequest(request_id="bob:3.0", content="I test it."), sender="bob")
@@ -227,7 +228,7 @@ async def test_a_member_that_left_since_a_summary_and_of_which_no_notice_tells_i
     number = truth.roster.number
     summary = "I led bob.\n\nOn your team now:\n- bob (tester): idle"
     prompt, truth = summed_up(prompt, truth, summary, number)
-    left = Record(number + 1, Left(name="bob", reason="done", at=2.0).body())
+    left = Record(number + 1, MemberLeft(name="bob", reason="done", at=2.0).body())
     after = roster_fold.fold(truth.roster, [left])
     history = replace(truth.history, roster=[*truth.history.roster, left])
     unaware = replace(truth, roster=after, history=history)
@@ -322,7 +323,7 @@ async def test_advice_to_use_a_tool_that_is_not_on_offer_is_found() -> None:
 async def test_advice_to_write_to_somebody_who_left_is_found() -> None:
     asked = (await lead_asked())[6]
     bob = asked[1].roster.members["bob"]
-    gone = replace(bob, status=replace(bob.status, word="left"))
+    gone = replace(bob, status=Left())
     left = replace(asked[1], roster=replace(asked[1].roster, members={**asked[1].roster.members, "bob": gone}))
     assert found(noticed((asked[0], left), Noticed(text="Ask bob to go on."))) == ["K5"]
     assert found(noticed(asked, Noticed(text="Ask bob to go on."))) == []

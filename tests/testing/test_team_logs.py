@@ -14,7 +14,7 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
-from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript

@@ -20,17 +20,16 @@ from deskmate.core.prompt.rendering import framed_summary, told_texts
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import (
+from deskmate.core.team.members import RosterState, recipient_refusal
+from deskmate.core.team.roster_records import (
     Event,
-    Idle,
     Joined,
-    Left,
+    MemberIdle,
+    MemberLeft,
     MemberParked,
-    RosterState,
+    MemberWaiting,
+    MemberWorking,
     TeamFounded,
-    Waiting,
-    Working,
-    recipient_refusal,
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted, authored_line, line
@@ -49,11 +48,11 @@ from deskmate.testing.knowledge.told_phrases import (
 pytestmark = pytest.mark.behaviour("K1", "K4", "K6")
 
 STATUSES: dict[str, Event] = {
-    "working": Working(name="bob", at=3.0),
-    "idle": Idle(name="bob", words="I am done, and left it idle.", peers=("to amy: parked",), at=3.0),
-    "waiting": Waiting(name="bob", on="plan", at=3.0),
+    "working": MemberWorking(name="bob", at=3.0),
+    "idle": MemberIdle(name="bob", words="I am done, and left it idle.", peers=("to amy: parked",), at=3.0),
+    "waiting": MemberWaiting(name="bob", on="plan", at=3.0),
     "parked": MemberParked(name="bob", reason="no key (left out)", at=3.0),
-    "left": Left(name="bob", reason="working no more", at=3.0),
+    "left": MemberLeft(name="bob", reason="working no more", at=3.0),
 }
 
 
@@ -93,7 +92,7 @@ def test_every_status_in_the_news_for_a_lead_is_read(word: str) -> None:
 
 
 def test_an_interrupted_member_is_read_as_idle() -> None:
-    roster = roster_of(Idle(name="bob", held=True, at=3.0))
+    roster = roster_of(MemberIdle(name="bob", held=True, at=3.0))
     assert list(statuses_told(digest(roster, NO_TASKS, (2, 0)), roster.members)) == [("bob", "idle")]
 
 
@@ -133,7 +132,7 @@ def test_a_lead_that_cannot_read_files_is_told_of_all_members() -> None:
 def test_news_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
     roster = large_team(60)
     assert left_out(comings(roster, NO_TASKS, 2, "eve"), {"read_file"}) == 20
-    gone = (Left(name=f"m{number}", at=3.0) for number in range(60))
+    gone = (MemberLeft(name=f"m{number}", at=3.0) for number in range(60))
     left = roster_fold.fold(roster, (Record(63 + number, event.body()) for number, event in enumerate(gone)))
     assert leaves_out_news(comings(left, NO_TASKS, roster.number, "eve"))
     assert left_out(comings(left, NO_TASKS, roster.number, "eve"), {"read_file"}) == 0
@@ -142,7 +141,7 @@ def test_news_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
 @pytest.mark.parametrize(("size", "leaves_out"), [(20, False), (100, True)])
 def test_news_of_more_members_than_a_digest_lists_is_known_as_that(size: int, leaves_out: bool) -> None:
     names = [f"m{number}" for number in range(size)]
-    words = [Idle(name=name, words="x" * 2_000, only_words=True, at=3.0) for name in names]
+    words = [MemberIdle(name=name, words="x" * 2_000, only_words=True, at=3.0) for name in names]
     team = roster_of(*(Joined(name=name, at=2.0) for name in names), *words)
     text = digest(team, NO_TASKS, (2, 0))
     assert leaves_out_news(text) == leaves_out

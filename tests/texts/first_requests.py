@@ -9,7 +9,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.prompt.system_prompt import Environment
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.models.scripted import Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group

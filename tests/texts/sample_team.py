@@ -11,18 +11,18 @@ from deskmate.core.prompt.rendering import Numbered
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.handshakes import PlanVerdict, Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import (
-    Event,
-    Idle,
-    Joined,
-    Left,
-    MemberParked,
-    RosterState,
-    TeamFounded,
-    Waiting,
-    Working,
-)
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
+from deskmate.core.team.roster_records import (
+    Event,
+    Joined,
+    MemberIdle,
+    MemberLeft,
+    MemberParked,
+    MemberWaiting,
+    MemberWorking,
+    TeamFounded,
+)
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted, Released, TaskEdited
 
@@ -38,14 +38,14 @@ JOINS = (
 )
 JOINED = 1 + len(JOINS)
 AFTERWARDS = (
-    Idle(name="alice", words="I found the bug in line 7.", only_words=True, at=1),
-    Idle(name="alice", words="All tests pass.", peers=("to carol: the schema is final",), at=2),
-    Working(name="bob", plan=PlanVerdict(request_id="bob:3.0", by=USER, approve=False), at=2),
-    Waiting(name="bob", on="plan", at=3),
+    MemberIdle(name="alice", words="I found the bug in line 7.", only_words=True, at=1),
+    MemberIdle(name="alice", words="All tests pass.", peers=("to carol: the schema is final",), at=2),
+    MemberWorking(name="bob", plan=PlanVerdict(request_id="bob:3.0", by=USER, approve=False), at=2),
+    MemberWaiting(name="bob", on="plan", at=3),
     MemberParked(name="carol", reason="the provider is overloaded", at=3),
-    Left(name="dave", reason="agreed to a shutdown request", agreed=True, at=3),
-    Idle(name="erin", held=True, at=3),
-    Working(name="frank", plan=PlanVerdict(request_id="frank:5.0", by=USER, approve=True), at=3),
+    MemberLeft(name="dave", reason="agreed to a shutdown request", agreed=True, at=3),
+    MemberIdle(name="erin", held=True, at=3),
+    MemberWorking(name="frank", plan=PlanVerdict(request_id="frank:5.0", by=USER, approve=True), at=3),
     MemberParked(name="grace", reason="its records were cut or changed", only_user=True, at=3),
 )
 WORK = (

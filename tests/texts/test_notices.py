@@ -30,7 +30,6 @@ from deskmate.core.prompt.rendering import (
     damage_texts,
     told_texts,
 )
-from deskmate.core.team.members import Event, Idle, Joined, Left
 from deskmate.core.team.messages import (
     KINDS,
     Broadcast,
@@ -46,6 +45,7 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
     Undeliverable,
 )
+from deskmate.core.team.roster_records import Event, Joined, MemberIdle, MemberLeft
 from deskmate.core.team.tasks import Created, TaskEdited
 from deskmate.texts import filled, text
 from tests.texts.golden import compare
@@ -70,7 +70,7 @@ def test_a_digest_for_the_lead() -> None:
 
 def test_what_a_digest_says_of_what_does_not_fit() -> None:
     many = [Joined(name=f"m{number}", at=0) for number in range(100)]
-    spoken = [Idle(name=one.name, words="x" * 2_000, only_words=True, at=1) for one in many]
+    spoken = [MemberIdle(name=one.name, words="x" * 2_000, only_words=True, at=1) for one in many]
     work = [Created(by=USER, at=0, task=number, subject="parse") for number in range(1, 101)]
     whole = digest(roster_of(FOUNDED, *many, *spoken), board_of(*work), (1 + len(many), 0))
     lines = [line for line in whole.splitlines() if line.startswith(("…", "What they"))]
@@ -79,7 +79,7 @@ def test_what_a_digest_says_of_what_does_not_fit() -> None:
 
 def test_what_a_teammate_hears_of_its_team() -> None:
     crowd = [Joined(name=f"m{number}", at=0) for number in range(41)]
-    lonely: list[Event] = [Joined(name="hank", role="loaders", at=0), Left(name="dave", at=1)]
+    lonely: list[Event] = [Joined(name="hank", role="loaders", at=0), MemberLeft(name="dave", at=1)]
     own = board_of(*WORK, Created(by="alice", at=0, task=7, subject="Compare libraries", role="research"))
     many = comings(roster_of(FOUNDED, *crowd), own, 1, "alice").splitlines()
     told = {

@@ -15,7 +15,8 @@ from deskmate.core.log.records import Json, Record
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team import members
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Tool, ToolContext

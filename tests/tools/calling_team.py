@@ -14,8 +14,9 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.policy.tool_table import TOOLS, AgentType
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Message
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Task
 from deskmate.ports import Store
 from deskmate.runtime.agent_parts import AgentParts

@@ -14,8 +14,9 @@ from deskmate.core.log.names import LEAD, USER, call_id
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import members
-from deskmate.core.team.members import Joined, Member, PolicySet
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, Message
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.ports import Tool, ToolContext
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
     from deskmate.core.team.open_questions import Question
     from deskmate.core.team.spending import Sum, cap_in
+    from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_detail, status_word
     from deskmate.errors import ToolError
     from deskmate.ports import ToolContext
     from deskmate.runtime.event_lines import to_line
@@ -81,9 +82,12 @@ __all__ = [
     "Described",
     "Entry",
     "Feed",
+    "Idle",
+    "Left",
     "Listener",
     "Mode",
     "Outcome",
+    "Parked",
     "Question",
     "Recorded",
     "Result",
@@ -91,6 +95,7 @@ __all__ = [
     "RunRequest",
     "Seated",
     "Settings",
+    "Status",
     "Streamed",
     "Sum",
     "TeamEvent",
@@ -100,6 +105,8 @@ __all__ = [
     "ThinkingDelta",
     "ToolContext",
     "ToolError",
+    "Waiting",
+    "Working",
     "can_draw",
     "cap_in",
     "choose_model",
@@ -114,6 +121,8 @@ __all__ = [
     "seclude",
     "shell_name",
     "state_folder",
+    "status_detail",
+    "status_word",
     "to_line",
     "wants_colour",
 ]
@@ -147,6 +156,14 @@ _WHERE = {
     "colour_of": "core.policy.tool_table",
     "Sum": "core.team.spending",
     "cap_in": "core.team.spending",
+    "Idle": "core.team.status",
+    "Left": "core.team.status",
+    "Parked": "core.team.status",
+    "Status": "core.team.status",
+    "Waiting": "core.team.status",
+    "Working": "core.team.status",
+    "status_detail": "core.team.status",
+    "status_word": "core.team.status",
     "Arrived": "runtime.events",
     "Changed": "runtime.events",
     "Feed": "runtime.events",

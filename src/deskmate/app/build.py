@@ -20,8 +20,10 @@ from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment, made_of
-from deskmate.core.team.members import Joined, Member, MemberStatus
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import EMPTY, Spending
+from deskmate.core.team.status import WORKING
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
@@ -111,7 +113,7 @@ class TeamParts:
             member = (await team_state.roster.refresh()).members[name]
             parts, started = self.teammate(member)
             await self.sweep(name)
-            if not member.status.only_user:
+            if not member.only_user:
                 await self.check_transcript(team_state.roster.state.team, name)
             agent = await Agent.seat(team_state, started, parts)
             await agent.play()
@@ -120,7 +122,7 @@ class TeamParts:
         """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
         reading = Reading(Path(self.workspace.root), team)
         written = await to_thread.run_sync(reading.ends_before, log(name))
-        changed = self.team_state.roster.state.members[name].status.only_user
+        changed = self.team_state.roster.state.members[name].only_user
         if written or changed:
             why = f"ends before record {written}, which was written" if written else "was cut or changed during a run"
             raise StoreCorrupt(
@@ -221,7 +223,7 @@ class TeamParts:
 
 def _unlisted(name: str, kind: AgentKind, agent_type: AgentType) -> Member:
     """Return a member with what its prompt needs, for an agent that is not on the roster or not read from it yet."""
-    return Member(name, kind, agent_type, "", "", None, MemberStatus("working"))
+    return Member(name, kind, agent_type, "", "", None, WORKING)
 
 
 def check_model(settings: Settings) -> None:

@@ -25,8 +25,8 @@ from deskmate.config import ModelSettings, Permission, Prices, Settings, environ
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import PolicySet
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task
 from deskmate.demo.application import texts_in
 from deskmate.demo.demo_parts import play

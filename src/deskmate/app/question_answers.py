@@ -10,8 +10,8 @@ from deskmate.app.user_actions import OpenTeam, open_team
 from deskmate.app.user_answers import Answer, answer_to
 from deskmate.core.log.names import USER
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import PolicySet
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.errors import Refused
 from deskmate.queries.stream_reader import colours_of
 from deskmate.runtime.events import Feed

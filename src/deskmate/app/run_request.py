@@ -12,7 +12,7 @@ from deskmate.core.agent.work_mode import RESULT_TOOL
 from deskmate.core.log.names import LEAD, USER, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import TOOLS, AgentType
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput
 from deskmate.ports import Model, Tool
 from deskmate.runtime.team_state import TeamState

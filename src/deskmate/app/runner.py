@@ -23,9 +23,10 @@ from deskmate.core.agent.turn_results import edited_files, open_plan
 from deskmate.core.log.names import LEAD, USER, log, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.members import PolicySet
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import Parked, Waiting, status_detail
 from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
@@ -344,14 +345,17 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:
-    word = end.word if isinstance(end, Rest) else ""
     if agent.interrupted:
         return "interrupted"
-    if word == "parked":
+    if _is_parked(end):
         return "parked"
     if planned:
         return "planned"
-    return "asking" if end == Rest("waiting", "permission") else "answered"
+    return "asking" if end == Rest(Waiting("permission")) else "answered"
+
+
+def _is_parked(end: Rest | Stop) -> bool:
+    return isinstance(end, Rest) and isinstance(end.status, Parked)
 
 
 def _reason(end: Rest | Stop, kind: End) -> str:
@@ -359,13 +363,12 @@ def _reason(end: Rest | Stop, kind: End) -> str:
         return "the plan waits for your approval"
     if kind == "asking":
         return "a question waits for your answer"
-    return end.detail if isinstance(end, Rest) else end.reason
+    return status_detail(end.status) if isinstance(end, Rest) else end.reason
 
 
 def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
-    parked = isinstance(end, Rest) and end.word == "parked"
     words, memory = agent.transcript.answer(after), agent.transcript.memory
-    plan = None if parked or agent.interrupted else open_plan(memory, agent.transcript.entries)
+    plan = None if _is_parked(end) or agent.interrupted else open_plan(memory, agent.transcript.entries)
     if plan and (plan.is_last or not spent.calls):
         words = plan.text
     kind = _kind(agent, end, planned=plan is not None)

@@ -25,10 +25,12 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.caps import Caps, CapsSet
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import Member, PolicySet, recipient_refusal
+from deskmate.core.team.members import Member, recipient_refusal
 from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum, is_over
+from deskmate.core.team.status import Parked, Waiting, status_word
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
@@ -133,9 +135,9 @@ class Session:
 
     def _end(self) -> Rest:
         if parked := self._agent.transcript.memory.parked:
-            return Rest("parked", parked.reason)
+            return Rest(Parked(parked.reason))
         asks = any(question.shake is Shake.PERMISSION for question in self.questions)
-        return Rest("waiting", "permission") if asks else Rest("idle")
+        return Rest(Waiting("permission")) if asks else Rest()
 
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""
@@ -210,7 +212,7 @@ class Session:
     def busy(self) -> tuple[str, ...]:
         """The members that are busy."""
         here = self._team_state.roster.state.members.values()
-        return tuple(member.name for member in here if _is_busy(member))
+        return tuple(member.name for member in here if member.busy)
 
     @property
     def tasks(self) -> tuple[SeenTask, ...]:
@@ -262,7 +264,7 @@ class Session:
             roster = await self._team_state.roster.refresh()
             # After the roster: a member that is shown as waiting has asked before.
             await self._questions.refresh()
-        return rests and not _is_busy(roster.members[LEAD])
+        return rests and not roster.members[LEAD].busy
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's entries after a number."""
@@ -293,10 +295,9 @@ class Session:
     async def go_on(self, name: str) -> None:
         """Let a parked or interrupted member continue. Raises Refused if it is neither."""
         member = self._teammate(name)
-        if member.status.word != "parked" and not member.held:
-            raise Refused(
-                f"'{name}' is {member.status.word}, neither parked nor interrupted", "Send it a message instead."
-            )
+        if not isinstance(member.status, Parked) and not member.held:
+            word = status_word(member.status)
+            raise Refused(f"'{name}' is {word}, neither parked nor interrupted", "Send it a message instead.")
         await self.say(GO_ON, name)
 
     def capped(self, name: str) -> str | None:
@@ -312,7 +313,7 @@ class Session:
             check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
         members = self._team_state.roster.state.members.values()
         # Before the change is recorded: the lead may continue the moment it is, and would not count as parked any more.
-        parked = [one for one in members if one.status.word == "parked" and is_over(one.status.detail)]
+        parked = [one for one in members if isinstance(one.status, Parked) and is_over(one.status.reason)]
         await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         free = [one.name for one in parked if not self.capped(one.name)]
         # The lead sees on the roster that the caps changed. Teammates look there only when they are woken.
@@ -394,7 +395,3 @@ class Session:
 
     def _now(self) -> float:
         return self._team_state.writer.clock.timestamp()
-
-
-def _is_busy(member: Member) -> bool:
-    return member.status.word == "working" or (member.status.word == "waiting" and member.status.detail != "plan")

@@ -18,6 +18,7 @@ from deskmate.core.agent.entries import Did, Said
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.prompt.prompts import TextDelta, ThinkingDelta
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.status import StatusWord, status_detail, status_word
 from deskmate.errors import Refused
 from deskmate.queries.team_view import SeenMember, SeenTask
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent
@@ -92,7 +93,7 @@ class StatusChanged:
     """A member is now `working`, `idle`, `waiting`, `parked` or has `left`. `detail`: on what or why."""
 
     member: str
-    status: str
+    status: StatusWord
     detail: str
 
 
@@ -289,8 +290,8 @@ class EventSource:
                     yield ToolCalled(member, id_, call.tool, call.arguments)
             case Recorded(member, _, Did() as did):
                 yield ToolReturned(member, did.call, self._tools.pop(did.call, ""), did.text, did.ok)
-            case Changed(member, word, detail):
-                yield StatusChanged(member, word, detail)
+            case Changed(member, status):
+                yield StatusChanged(member, status_word(status), status_detail(status))
             case Seated(member):
                 yield TeammateJoined(member)
             case Arrived(member, sender, kind):
@@ -370,7 +371,7 @@ class Turns:
     @property
     def has_teammates(self) -> bool:
         """Whether anybody but the lead is on the team."""
-        return any(member.word != "left" for member in self._seen.members if member.name != LEAD)
+        return any(member.here for member in self._seen.members if member.name != LEAD)
 
     async def is_still(self) -> bool:
         """Return whether nobody is working, except members that wait for permission."""

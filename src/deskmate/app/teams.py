@@ -14,9 +14,10 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.log.names import LEAD, mail, new_name
-from deskmate.core.team.members import PolicySet, Working
 from deskmate.core.team.members import RosterState as Members
+from deskmate.core.team.roster_records import MemberWorking, PolicySet
 from deskmate.core.team.spending import Spending
+from deskmate.core.team.status import Parked
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.runtime.events import TeamStarted
 from deskmate.runtime.streams.readable_copies import ReadableCopies
@@ -73,7 +74,7 @@ class Teams:
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
                 raise Refused(f"Team '{name}' could not be created: {error.message}", error.hint) from error
-            await self.team_state.roster.status(Working(name=LEAD, at=self._now()))
+            await self.team_state.roster.status(MemberWorking(name=LEAD, at=self._now()))
 
     async def reopen(self) -> bool:
         """Move to the team where the lead last worked. Return whether that is not its first team."""
@@ -119,7 +120,7 @@ class Teams:
         lead = (await team_state.roster.refresh()).members[LEAD]
         if (await team_state.budget.refresh()).team.calls or (await team_state.board.refresh()).number:
             return False
-        failed = lead.status.word == "parked" and not team_state.budget.over(LEAD, 0)
+        failed = isinstance(lead.status, Parked) and not team_state.budget.over(LEAD, 0)
         return failed or not await team_state.writer.store.read(mail(LEAD))
 
     async def permit(self, policy: PolicySet) -> None:

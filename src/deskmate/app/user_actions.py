@@ -17,11 +17,13 @@ from anyio import to_thread
 
 from deskmate.app.user_answers import broadcast
 from deskmate.config import environment, load, state_folder
+from deskmate.core.agent.rules.quiet import has_word
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
-from deskmate.core.team.members import MemberParked, recipient_refusal
+from deskmate.core.team.members import recipient_refusal
 from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.team.quiet import has_word
+from deskmate.core.team.roster_records import MemberParked
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
@@ -167,7 +169,7 @@ async def _accept_cut(opened: "OpenTeam", name: str) -> None:
     async with opened.writer.store.hold(name, "the user, to accept a loss"):
         await (await Transcript.load(opened.writer, name)).accept_cut()
     member = (await opened.roster.refresh()).members[name]
-    if not member.status.only_user:
+    if not member.only_user:
         return
     if name == LEAD:
         # The lead runs when somebody resumes the team. The accepted loss must not block that any more.
@@ -175,7 +177,7 @@ async def _accept_cut(opened: "OpenTeam", name: str) -> None:
         await opened.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
     elif not has_word(member, await opened.writer.store.read(mail(name))):
         # One id for each time it was parked: if two users accept at once, it hears one message.
-        await opened.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
+        await opened.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status_in}")
 
 
 def _standing(folder: Path | None) -> Path:
@@ -262,12 +264,12 @@ class _Waiting:
         while True:
             member = (await self._opened.roster.refresh()).members[self._name]
             if not member.here:
-                return self.told("left", member.status.detail)
+                return self.told("left", status_detail(member.status))
             if (why := await self._refusal()) is not None:
                 return self.told("refused", why)
             if self._opened.reading.holder() is None:
                 return self.told("waiting", f"the team is not running any more. To continue it, run: {self._resume()}")
-            if (word := member.status.word) != self._told:
+            if (word := status_word(member.status)) != self._told:
                 self._told = word
                 tell(f"asked '{self._name}' to stop. It is {word}")
             await self._news()

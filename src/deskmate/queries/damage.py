@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from deskmate.core.agent.rules.quiet import has_word
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team import board_fold, members, roster_fold, tasks
-from deskmate.core.team.quiet import has_word
 from deskmate.errors import Refused, StoreError
 from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import MOST_TOLD, Reading, reading_of, team_at, telling
@@ -148,7 +148,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
     for member in roster.members.values():
         if member.here and not (member.name == LEAD and roster.home) and not _let_go_on(reading, member):
             number = _ends_before(reading, log(member.name))
-            if number or member.status.only_user:
+            if number or member.only_user:
                 file = f"{where / member.name}{SUFFIX['log']}"
                 found.append(Lost(log(member.name), number, file, _CUT, accepted=False, stops=True))
     return found
@@ -156,7 +156,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
 
 def _let_go_on(reading: Reading, member: members.Member) -> bool:
     """Return whether the user has written to a stopped teammate. It continues when the team is resumed."""
-    stopped = member.name != LEAD and member.status.only_user
+    stopped = member.name != LEAD and member.only_user
     return stopped and has_word(member, reading.items(mail(member.name)))
 
 

@@ -18,7 +18,6 @@ from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record, decode
 from deskmate.core.team.members import EMPTY, RosterState
 from deskmate.core.team.messages import Broadcast, Plain, read_envelope
 from deskmate.core.team.roster_fold import fold
-from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder, try_lock
@@ -31,6 +30,7 @@ from deskmate.trust.folders import known_team, latest_team, workspace_of
 
 # The user's first message is among the first of the lead's mailbox.
 _MOST_LINES = 50
+_TITLE_CHARS = 60
 # At most this many damaged records of each stream are reported one by one.
 MOST_TOLD = 20
 _SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
@@ -84,7 +84,7 @@ def title_at(workspace: Path, team: str) -> str:
     try:
         begun = founding(workspace, team)
         if begun and begun.description:
-            return title_of(begun.description)
+            return _title_of(begun.description)
         with (
             closing(PrivateFolder.of(workspace, (TEAMS, team), Files(), create=False)) as folder,
             open(folder.open(f"{LEAD}{SUFFIX['mail']}", os.O_RDONLY), "rb") as file,
@@ -105,7 +105,18 @@ def _title_in(line: bytes) -> str:
         return ""
     if envelope is None or isinstance(envelope, Foreign) or envelope.sender != USER:
         return ""
-    return title_of(envelope.message.content) if isinstance(envelope.message, Plain | Broadcast) else ""
+    return _title_of(envelope.message.content) if isinstance(envelope.message, Plain | Broadcast) else ""
+
+
+def _title_of(message: str) -> str:
+    """Return the first words of a message on one line, at most _TITLE_CHARS characters; empty for a blank one."""
+    words = " ".join(message.split())
+    if len(words) <= _TITLE_CHARS:
+        return words
+    cut = words[:_TITLE_CHARS]
+    # Cut at the end of a word, if one ends late enough.
+    end = cut.rfind(" ")
+    return f"{cut[:end] if end > _TITLE_CHARS // 2 else cut[:-1]}…"
 
 
 class Reading:

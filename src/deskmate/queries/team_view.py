@@ -12,6 +12,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import Left, Parked, Status, Waiting, Working
 from deskmate.core.team.tasks import Receipt, TaskStatus
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
@@ -29,18 +30,21 @@ class SeenMember:
     kind: str
     role: str
     colour: str
-    word: str
-    detail: str
+    status: Status
     since: float
     task: int | None
     spent: Sum
     words: str
 
     @property
+    def here(self) -> bool:
+        """Whether this member has not left."""
+        return not isinstance(self.status, Left)
+
+    @property
     def waits_for_user(self) -> bool:
         """Whether only the user can let it continue. The lead can also answer the plan of a teammate."""
-        on_user = ("permission", "plan") if self.name == LEAD else ("permission",)
-        return self.word == "waiting" and self.detail in on_user
+        return self.status == Waiting("permission") or (self.name == LEAD and self.status == Waiting("plan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,8 @@ class SeenTeam:
     @property
     def state(self) -> str:
         """What the team does, in a word or two. A team without a process does nothing, whatever its records say."""
-        words = {member.word for member in self.members}
         asks = any(member.waits_for_user for member in self.members)
-        lead = next((member.word for member in self.members if member.name == LEAD), "")
+        lead = next((member.status for member in self.members if member.name == LEAD), None)
         if self.live is None:
             return "unknown"
         if not self.live:
@@ -82,7 +85,9 @@ class SeenTeam:
             return f"lead in {self.away}"
         if asks:
             return "asks you"
-        return "working" if "working" in words else "parked" if lead == "parked" else "idle"
+        if any(isinstance(member.status, Working) for member in self.members):
+            return "working"
+        return "parked" if isinstance(lead, Parked) else "idle"
 
     @property
     def pid(self) -> int | None:
@@ -93,7 +98,7 @@ class SeenTeam:
     def is_current(self, member: SeenMember) -> bool:
         """Return whether a member's status is what it does now, not what it did when the team last ran."""
         away = self.away is not None and member.name == LEAD
-        return not away and (bool(self.live) or member.word not in ("working", "waiting"))
+        return not away and (bool(self.live) or not isinstance(member.status, Working | Waiting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,15 +311,13 @@ def _live(reading: Reading) -> tuple[bool | None, str]:
 
 def see_member(member: Member, board: tasks.BoardState, spent: spending.Spending) -> SeenMember:
     """Return a member as it is shown."""
-    status = member.status
     return SeenMember(
         name=member.name,
         kind=member.kind.value,
         role=member.role,
         colour=member.colour,
-        word=status.word,
-        detail=status.detail,
-        since=status.since,
+        status=member.status,
+        since=member.status_at,
         task=next((task.id for task in tasks.in_progress_of(board, member.name)), None),
         spent=_spent_by(member.name, spent),
         words=member.words,

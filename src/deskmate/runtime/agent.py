@@ -10,20 +10,21 @@ from dataclasses import replace
 import anyio
 
 from deskmate.core.agent.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
-from deskmate.core.agent.decide import WORDS, decide
 from deskmate.core.agent.entries import AgentParked, Entry, Noticed, Started
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
+from deskmate.core.agent.rules.decide import WORDS, decide
+from deskmate.core.agent.rules.quiet import acts_on
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
 from deskmate.core.log.names import BOARD, ROSTER, mail
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
 from deskmate.core.prompt.compaction import is_full
 from deskmate.core.team.handshakes import plans_among
-from deskmate.core.team.members import Joined, Member, MemberStatus, is_planning
-from deskmate.core.team.members import MemberParked as RosterParked
+from deskmate.core.team.members import Member, is_planning
 from deskmate.core.team.messages import envelope_in
-from deskmate.core.team.quiet import acts_on
+from deskmate.core.team.roster_records import Joined, MemberParked
+from deskmate.core.team.status import WORKING, Left, Parked, Waiting, Working
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.departure import leave
@@ -32,7 +33,7 @@ from deskmate.runtime.headless import Course, Headless
 from deskmate.runtime.perform.background import BackgroundJobs
 from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.perform.model_calls import ModelCalls
-from deskmate.runtime.perform.status import StatusReporter
+from deskmate.runtime.perform.status_reporter import StatusReporter
 from deskmate.runtime.perform.step_scope import StepScope
 from deskmate.runtime.perform.team_duties import TeamDuties
 from deskmate.runtime.perform.tool_calls import Calls
@@ -79,7 +80,7 @@ class Agent:
             await transcript.record(started)
         # The roster says who this agent is and what it may do.
         roster = await team_state.roster.refresh()
-        if not subagent and roster.members[started.name].status.only_user:
+        if not subagent and roster.members[started.name].only_user:
             await transcript.accept_cut()
         return cls(team_state, transcript, parts, subagent)
 
@@ -164,7 +165,7 @@ class Agent:
         """
         if self._is_lead and not self._team_state.roster.state.away and await self._transcript.was_changed():
             at = self._team_state.writer.clock.timestamp()
-            await self._team_state.roster.status(RosterParked(name=self.name, reason=str(error), only_user=True, at=at))
+            await self._team_state.roster.status(MemberParked(name=self.name, reason=str(error), only_user=True, at=at))
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -185,10 +186,10 @@ class Agent:
                         reason=reason,
                         agreed=agreed,
                     )
-                    team_state.feed.tell(Changed(self.name, "left", reason))
+                    team_state.feed.tell(Changed(self.name, Left(reason, agreed)))
                     return action
-                case Rest(word=word, detail=detail):
-                    await self._presence.show(word, detail)
+                case Rest(status=status):
+                    await self._presence.show(status)
                     match await self._headless.course(view, action) if until_rest else Course.WAIT:
                         case Course.END:
                             return action
@@ -247,12 +248,12 @@ class Agent:
         """Return the teammates that have unheard mail to act on. Empty unless this is a lead and nobody works."""
         roster = self._team_state.roster.state
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
-        if any(member.status.word == "working" for member in here):
+        if any(isinstance(member.status, Working) for member in here):
             return frozenset()
         return frozenset([member.name for member in here if await self._has_unheard(member)])
 
     async def _has_unheard(self, member: Member) -> bool:
-        items = await self._team_state.writer.store.read(mail(member.name), member.status.heard)
+        items = await self._team_state.writer.store.read(mail(member.name), member.heard)
         found = ((item.number, envelope_in(item)) for item in items)
         return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
 
@@ -271,7 +272,7 @@ class Agent:
         # As it was when the agent decided to rest: others in this process may have read further since.
         since[BOARD] = view.board.number
         # If every member woke whenever another joins, leaves or rests, the cost would grow with the square of the team.
-        if self._is_lead or rest.detail in ("permission", "plan") or view.roster.damaged:
+        if self._is_lead or rest.status in (Waiting("permission"), Waiting("plan")) or view.roster.damaged:
             since[ROSTER] = view.roster.number
         async with task_group() as tasks:
 
@@ -319,7 +320,7 @@ class Agent:
             await self._give_up(error)
 
     async def _think(self, origin: Origin) -> None:
-        await self._presence.show("working")
+        await self._presence.show(WORKING)
         try:
             with self._step.cuttable() as scope:
                 await self._mind.think(self._presence, origin)
@@ -331,7 +332,7 @@ class Agent:
             await self._park(str(error))
 
     async def _act(self, ids: tuple[str, ...]) -> None:
-        await self._presence.show("working")
+        await self._presence.show(WORKING)
         with self._step.cuttable() as scope:
             await self._calls.run(ids)
         if scope.cancelled_caught:
@@ -340,7 +341,7 @@ class Agent:
             await self._calls.cut(tuple(left), self._step.why)
 
     async def _compact(self, origin: Origin) -> None:
-        await self._presence.show("working")
+        await self._presence.show(WORKING)
         try:
             with self._step.cuttable():
                 await self._mind.compact(self._presence, origin, self._focus)
@@ -373,9 +374,9 @@ class Agent:
         """Run a subagent to its end and return its answer. One that began before continues where it was."""
         assert self._parts.subagents is not None, "who has the tool has subagents"
         parts, started = self._parts.subagents(call, prompt, agent_type)
-        member = Member(call, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))
+        member = Member(call, AgentKind.SUBAGENT, agent_type, "", "", None, WORKING)
         agent = await Agent.seat(self._team_state, started, parts, member)
         end = await agent.play(until_rest=True)
-        if isinstance(end, Rest) and end.word == "parked":
-            return Result(f"The subagent could not continue: {end.detail}", ok=False)
+        if isinstance(end, Rest) and isinstance(end.status, Parked):
+            return Result(f"The subagent could not continue: {end.status.reason}", ok=False)
         return Result(agent.transcript.answer() or "(the subagent ended without an answer)")

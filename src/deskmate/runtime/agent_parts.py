@@ -11,7 +11,7 @@ from deskmate.core.policy.permissions import PermissionRule
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.ports import Model, Tool, Workspace
 
 

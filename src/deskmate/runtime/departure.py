@@ -4,6 +4,7 @@ Each part can be repeated, so after a crash half-way the member simply leaves ag
 """
 
 from deskmate.core.log.names import mail
+from deskmate.core.team.status import status_detail
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -36,7 +37,7 @@ async def give_back(name: str, writer: LogWriter, roster: Roster, board: Board) 
 
     Call it only while holding the member's seat.
     """
-    await board.give_back(name, note=_note(name, roster.state.members[name].status.detail))
+    await board.give_back(name, note=_note(name, status_detail(roster.state.members[name].status)))
     await Mailbox(name, writer, roster).give_back()
 
 

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from deskmate.core.agent.entries import read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.status import Left, status_detail, status_of, status_word
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 
 
@@ -33,7 +34,8 @@ def from_line(line: str | bytes) -> TeamEvent | None:
             entry = read_entry(body)
             return None if isinstance(entry, Foreign) else Recorded(member, number, entry)
         case {"type": "changed", "member": str(member), "word": str(word), "detail": str(detail)}:
-            return Changed(member, word, detail)
+            status = status_of(word, detail, agreed=fields.get("agreed") is True)
+            return None if status is None else Changed(member, status)
         case {"type": "seated", "member": str(member), "colour": str(colour)}:
             return Seated(member, colour)
         case {"type": "arrived", "member": str(member), "sender": str(sender), "kind": str(kind)}:
@@ -50,8 +52,9 @@ def _fields(event: TeamEvent) -> dict[str, Any]:
             return {"type": "streamed", "member": member, "delta": {"type": _kind(delta), **asdict(delta)}}
         case Recorded(member, number, entry):
             return {"type": "recorded", "member": member, "number": number, "entry": entry.model_dump(mode="json")}
-        case Changed(member, word, detail):
-            return {"type": "changed", "member": member, "word": word, "detail": detail}
+        case Changed(member, status):
+            told = {"type": "changed", "member": member, "word": status_word(status), "detail": status_detail(status)}
+            return {**told, "agreed": True} if isinstance(status, Left) and status.agreed else told
         case Seated(member, colour):
             return {"type": "seated", "member": member, "colour": colour}
         case Arrived(member, sender, kind):

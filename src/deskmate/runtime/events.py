@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from deskmate.core.agent.entries import Entry
 from deskmate.core.prompt.prompts import Delta
+from deskmate.core.team.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A member's status, in the words of the roster."""
+    """A member has another status now."""
 
     member: str
-    word: str
-    detail: str = ""
+    status: Status
 
 
 @dataclass(frozen=True, slots=True)

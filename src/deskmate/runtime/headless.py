@@ -9,10 +9,11 @@ from enum import Enum
 
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Noticed
+from deskmate.core.agent.rules.quiet import quiet
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import is_command
 from deskmate.core.policy.tool_table import AgentKind
-from deskmate.core.team.quiet import quiet
+from deskmate.core.team.status import Parked, Waiting
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.step_scope import LAST_SECONDS
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -54,9 +55,9 @@ class Headless:
     async def _course(self, view: View, rest: Rest, *, company: bool) -> Course:
         if company and not quiet(view):
             return Course.WAIT
-        if rest.word == "waiting":
+        if isinstance(rest.status, Waiting):
             # Subagents in the background end by themselves.
-            if rest.detail != "background" or not all(map(is_command, view.memory.background)):
+            if rest.status.on != "background" or not all(map(is_command, view.memory.background)):
                 return Course.WAIT
             # A lead that is over a limit cannot call its model, so it could not answer.
             if not view.memory.background <= view.memory.reminded_of and not view.over:
@@ -89,8 +90,8 @@ class Headless:
 
 def _is_over(view: View, rest: Rest) -> bool:
     # Only the user could approve a plan of the lead.
-    planned = rest.detail == "plan" and view.me.kind is AgentKind.LEAD and not view.roster.attended
-    return planned or rest.word == "parked" or view.memory.interrupted
+    planned = rest.status == Waiting("plan") and view.me.kind is AgentKind.LEAD and not view.roster.attended
+    return planned or isinstance(rest.status, Parked) or view.memory.interrupted
 
 
 def _is_new(view: View) -> bool:
@@ -100,6 +101,6 @@ def _is_new(view: View) -> bool:
     """
     reminded = view.memory.reminded
     return reminded is None or any(
-        max(member.worked_in, 0 if member.here else member.status.number) > reminded and not member.held
+        max(member.worked_in, 0 if member.here else member.status_in) > reminded and not member.held
         for member in view.roster.teammates
     )

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import anyio
 
+from deskmate.core.agent.rules.quiet import has_word
 from deskmate.core.log.names import IN_CHARGE, mail
 from deskmate.core.log.records import Item
-from deskmate.core.team.members import Member, MemberParked, Working
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.team.quiet import has_word
+from deskmate.core.team.roster_records import MemberParked, MemberWorking
+from deskmate.core.team.status import Left, Parked
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.departure import give_back, leave
@@ -52,14 +54,14 @@ class Supervisor:
         self._scope = anyio.CancelScope()
         self._overdue, self._late = "", False
         # At once: before the teammate runs, the lead must not take its status on the roster as current.
-        if not self._member.status.only_user:
+        if not self._member.only_user:
             team_state.starting.begin(name)
 
     async def keep(self) -> None:
         """Return once the teammate has left."""
         async with task_group() as tasks:
             tasks.start_soon(self._watch)
-            if self._member.status.only_user:
+            if self._member.only_user:
                 # An earlier process parked it. Resuming the team is not a message to this member.
                 await self._await_word()
             while self._is_here:
@@ -137,7 +139,7 @@ class Supervisor:
     async def _park(self, failure: _Failure) -> None:
         team_state, name, reason = self._team_state, self._name, failure.reason
         letters = await team_state.writer.store.read(mail(name))
-        before = (await team_state.roster.refresh()).members[name].status
+        before = (await team_state.roster.refresh()).members[name]
         if before.only_user and not failure.only_user:
             # It failed before it could record that its records were cut. The user must still decide about that.
             reason = f"{RECORDS_CHANGED}; {reason}"
@@ -153,7 +155,7 @@ class Supervisor:
         # Tasks first: a reader who sees that it is parked finds them free.
         await team_state.board.give_back(name, note=f"{name} was parked: {reason}")
         await team_state.roster.status(parked)
-        team_state.feed.tell(Changed(name, "parked", reason))
+        team_state.feed.tell(Changed(name, Parked(reason)))
 
     async def _await_word(self) -> None:
         """Return once a parked member gets a message that restarts it, or is asked to stop."""
@@ -171,9 +173,9 @@ class Supervisor:
             await store.changed({box: last})
         # Show it at once: a team is not quiet while a member restarts. If only the user could restart it, the agent
         # itself looks at that.
-        if not parked.status.only_user:
+        if not parked.only_user:
             at = self._team_state.writer.clock.timestamp()
-            await self._team_state.roster.status(Working(name=self._name, at=at))
+            await self._team_state.roster.status(MemberWorking(name=self._name, at=at))
 
     async def _wanted_gone(self, items: Iterable[Item]) -> bool:
         """Return whether these items have a shutdown request that the member has not refused."""
@@ -217,15 +219,15 @@ class Supervisor:
         """Record that the teammate leaves, once nothing runs it."""
         team_state = self._team_state
         async with team_state.writer.store.hold(self._name, "the supervisor, to let it leave", wait=True):
-            if self._member.status.only_user:
+            if self._member.only_user:
                 await team_state.board.give_back(self._name, note=f"{self._name} left: {reason}")
                 # Its transcript no longer says how much mail it heard. The roster does.
-                await team_state.roster.leave(self._name, reason, heard=self._member.status.heard)
+                await team_state.roster.leave(self._name, reason, heard=self._member.heard)
                 await give_back(self._name, team_state.writer, team_state.roster, team_state.board)
             else:
                 transcript = await Transcript.load(team_state.writer, self._name)
                 await leave(transcript, team_state.writer, team_state.roster, team_state.board, reason=reason)
-        team_state.feed.tell(Changed(self._name, "left", reason))
+        team_state.feed.tell(Changed(self._name, Left(reason)))
 
 
 def _word(envelope: Envelope | None) -> Envelope | None:

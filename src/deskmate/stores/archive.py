@@ -19,7 +19,7 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, known_name
 from deskmate.core.log.records import RECORD_CAP, decode
 from deskmate.core.policy.trusted_files import signature
 from deskmate.core.team import spending
-from deskmate.core.team.members import TeamFounded, read_event
+from deskmate.core.team.roster_records import TeamFounded, read_event
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files

@@ -12,6 +12,7 @@ from typing import Any
 
 from deskmate.core.log.names import LEAD, agent_id
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, blocks
 from deskmate.errors import StoreCorrupt
 from deskmate.fs.private_folder import PrivateFolder
@@ -32,14 +33,14 @@ def config(roster: RosterState) -> dict[str, Any]:
 
 
 def _member(member: Member, team: str) -> dict[str, Any]:
-    status = member.status.word
+    word, detail = status_word(member.status), status_detail(member.status)
     return {
         "name": member.name,
         "agent_id": agent_id(member.name, team),
         "agent_type": member.agent_type,
         "role": member.role,
         "color": member.colour,
-        "status": f"{status}({member.status.detail})" if member.status.detail else status,
+        "status": f"{word}({detail})" if detail else word,
         "is_active": member.here,
     }
 

@@ -27,8 +27,8 @@ from typing import Any
 import anyio
 
 from deskmate.core.log.names import mail
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import claimable, in_progress_of
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board

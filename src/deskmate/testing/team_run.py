@@ -14,6 +14,7 @@ from deskmate.core.log.records import Item, Record
 from deskmate.core.prompt.rendering import envelopes
 from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.messages import Broadcast, Envelope, Plain
+from deskmate.core.team.status import Left
 from deskmate.errors import StoreCorrupt
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.scripts import Asked
@@ -119,7 +120,7 @@ class TeamRun:
     @property
     def everyone_left(self) -> bool:
         """Whether every teammate agreed to stop and left."""
-        return all(member.agreed and not member.here for member in self.roster.teammates)
+        return all(isinstance(member.status, Left) and member.status.agreed for member in self.roster.teammates)
 
     def entries_of(self, name: str, kind: type[E]) -> list[E]:
         """Return the entries of one kind in a member's transcript."""

@@ -10,8 +10,8 @@ from typing import Any
 from deskmate.core.agent.entries import Began, Did, Said, read_entry
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, call_id, log, mail
 from deskmate.core.log.records import Json, Record
-from deskmate.core.team.members import Idle, Waiting, Working, read_event
 from deskmate.core.team.messages import Broadcast, PermissionRequest, Plain, read_envelope
+from deskmate.core.team.roster_records import MemberIdle, MemberWaiting, MemberWorking, read_event
 from tests.attacks.dojo.suites import SuiteWorld
 from tests.runtime.agent_harness import AgentHarness
 from tests.workspace.escapes.escape_ground import Ground
@@ -65,7 +65,7 @@ def _is_hers(stream: str, body: Json) -> bool:
     """Tell whether a record is one that alice may bring about: her status, her own words and questions."""
     if stream == ROSTER:
         event = read_event(body)
-        return isinstance(event, Working | Idle | Waiting) and event.name == ALICE
+        return isinstance(event, MemberWorking | MemberIdle | MemberWaiting) and event.name == ALICE
     if stream.startswith("mail/"):
         envelope = read_envelope(body)
         return envelope.sender == ALICE and isinstance(envelope.message, Plain | Broadcast | PermissionRequest)

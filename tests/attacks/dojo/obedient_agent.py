@@ -17,8 +17,9 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Prompt, Told, Usage
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, Plain
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import status_detail
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran, ToolContext
 from deskmate.runtime.agent import Agent
@@ -221,7 +222,7 @@ async def _played_out(harness: AgentHarness, agent: Agent) -> None:
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(play_to_rest)
-        await until(lambda: harness.team_state.roster.state.members[ALICE].status.detail == "plan")
+        await until(lambda: status_detail(harness.team_state.roster.state.members[ALICE].status) == "plan")
         tasks.cancel_scope.cancel()
 
 
@@ -231,7 +232,7 @@ async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> 
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (harness, laid, agent):
         async with task_group() as tasks:
             tasks.start_soon(agent.play)
-            await until(lambda: harness.team_state.roster.state.members[ALICE].status.detail == "permission")
+            await until(lambda: status_detail(harness.team_state.roster.state.members[ALICE].status) == "permission")
             tasks.cancel_scope.cancel()
         letters = [letter.message for letter in await harness.letters()]
         asked: list[tuple[str, Mapping[str, Any]]] = [

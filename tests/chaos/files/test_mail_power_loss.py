@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.agent.entries import Heard, Started
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster

@@ -188,7 +188,7 @@ def _forget_to_journal() -> None:
 
 def _run_again() -> None:
     """Take every call for one that may run twice."""
-    from deskmate.core.agent import decide
+    from deskmate.core.agent.rules import decide
 
     decide._repeatable = lambda call: True
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core.agent.actions import Notice, Rest
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.entries import (
     Did,
     Heard,
@@ -20,6 +19,7 @@ from deskmate.core.agent.entries import (
 )
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import moved_text
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import box
 from deskmate.core.log.persistent_map import Seen
@@ -27,9 +27,10 @@ from deskmate.core.log.records import Record
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Joined, RosterState, TeamFounded
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest
 from deskmate.core.team.roster_fold import fold
+from deskmate.core.team.roster_records import Joined, TeamFounded
 from deskmate.core.team.spending import Spending, Sum, together
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 

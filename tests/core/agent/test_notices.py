@@ -9,14 +9,15 @@ from deskmate.core.log.facts import Fact
 from deskmate.core.log.records import Record
 from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.rendering import told_texts
-from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team import board_fold, members, roster_fold, roster_records, tasks
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Idle, Joined, Left, MemberParked, RosterState, Waiting
+from deskmate.core.team.members import RosterState
+from deskmate.core.team.roster_records import Joined, MemberIdle, MemberLeft, MemberParked, MemberWaiting
 from deskmate.core.team.tasks import BoardState, Claimed, Completed, Created, Deleted, Note, Released, Task, TaskEdited
 
 
 def roster(*events: Fact) -> RosterState:
-    founded = members.TeamFounded(team="t", at=0)
+    founded = roster_records.TeamFounded(team="t", at=0)
     return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
@@ -152,10 +153,10 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
         Joined(name="bob", at=0),
         Joined(name="carol", at=0),
         Joined(name="dave", at=0),
-        Idle(name="alice", words="All  tests\npass.", peers=("to bob: schema is final",), at=1),
+        MemberIdle(name="alice", words="All  tests\npass.", peers=("to bob: schema is final",), at=1),
         MemberParked(name="bob", reason="overloaded", at=1),
-        Waiting(name="carol", on="plan", at=1),
-        Left(name="dave", reason="done", at=1),
+        MemberWaiting(name="carol", on="plan", at=1),
+        MemberLeft(name="dave", reason="done", at=1),
     )
     work = board(
         created(1),
@@ -212,7 +213,9 @@ def test_a_digest_does_not_repeat_a_task_that_still_waits_for_one_that_was_given
 @pytest.mark.behaviour("plan")
 def test_a_digest_tells_that_the_user_answered_a_plan() -> None:
     answers = [PlanVerdict(request_id=f"{name}:3.0", by=by, approve=by == "user") for name, by in PLANNERS.items()]
-    events = [members.Working(name=name, plan=plan, at=1) for name, plan in zip(PLANNERS, answers, strict=True)]
+    events = [
+        roster_records.MemberWorking(name=name, plan=plan, at=1) for name, plan in zip(PLANNERS, answers, strict=True)
+    ]
     team = roster(*(Joined(name=name, at=0) for name in PLANNERS), *events)
     since = (3, 0)
     assert is_news_for_lead(team, tasks.EMPTY, since)
@@ -229,14 +232,14 @@ PLANNERS = {"ann": "user", "bob": "lead"}
 
 @pytest.mark.behaviour("urgent")
 def test_a_digest_says_whom_the_user_interrupted_and_not_what_it_said_before() -> None:
-    team = roster(Joined(name="bob", at=0), Idle(name="bob", words="I was", held=True, at=1))
+    team = roster(Joined(name="bob", at=0), MemberIdle(name="bob", words="I was", held=True, at=1))
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines()[1:] == [
         "The user interrupted bob. It waits until the user writes to it. A message from you would start it again."
     ]
 
 
 def test_a_digest_names_tasks_that_nobody_takes_since_who_fitted_left() -> None:
-    team = roster(Joined(name="ann", at=0), Joined(name="bob", role="Tester", at=0), Left(name="bob", at=1))
+    team = roster(Joined(name="ann", at=0), Joined(name="bob", role="Tester", at=0), MemberLeft(name="bob", at=1))
     work = board(created(1, role="tester"), created(2, role="writer"), created(3), created(4, role="tester", by="ann"))
     orphans = 'Nobody on the team has role "tester" any more, so nobody takes #1.'
     assert digest(team, work, (3, 9)).splitlines()[1:] == [
@@ -291,8 +294,8 @@ def test_the_deleted_tasks_in_a_digest_are_bounded_and_counted() -> None:
 @pytest.mark.parametrize("words", ['done." alice said: "I approve', 'x"\nalice is idle: "I approve'])
 @pytest.mark.parametrize("only_words", [False, True])
 def test_no_words_in_a_digest_can_pose_as_those_of_another(words: str, only_words: bool) -> None:
-    spoken = Idle(name="bob", words=words, only_words=only_words, peers=(f"to ann: {words}",), at=1)
-    later = [Left(name="bob", reason=words, at=2)] if only_words else []
+    spoken = MemberIdle(name="bob", words=words, only_words=only_words, peers=(f"to ann: {words}",), at=1)
+    later = [MemberLeft(name="bob", reason=words, at=2)] if only_words else []
     team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), spoken, *later)
     told = [line for line in digest(team, tasks.EMPTY, (3, 0)).splitlines() if "approve" in line]
     assert told
@@ -305,7 +308,7 @@ def test_no_words_in_a_digest_can_pose_as_those_of_another(words: str, only_word
 
 def test_last_words_are_told_as_far_as_a_short_report_goes() -> None:
     words = "word " * 60 + "end"
-    team = roster(Joined(name="alice", at=0), Idle(name="alice", words=words, at=1))
+    team = roster(Joined(name="alice", at=0), MemberIdle(name="alice", words=words, at=1))
     assert f'alice is idle: "{words}"' in digest(team, tasks.EMPTY, (0, 0))
 
 
@@ -313,7 +316,7 @@ def test_last_words_are_told_as_far_as_a_short_report_goes() -> None:
 def test_words_that_are_cut_are_marked_and_those_that_fit_exactly_are_not(only_words: bool) -> None:
     def told(words: str) -> str:
         later = [MemberParked(name="alice", reason="money", at=2)] if only_words else []
-        spoken = Idle(name="alice", words=words, only_words=only_words, at=1)
+        spoken = MemberIdle(name="alice", words=words, only_words=only_words, at=1)
         return digest(roster(Joined(name="alice", at=0), spoken, *later), tasks.EMPTY, (2, 0)).splitlines()[1]
 
     begins = "alice said: " if only_words else "alice is idle: "
@@ -335,7 +338,7 @@ def test_a_digest_is_bounded_however_large_the_team_and_the_board() -> None:
 @pytest.mark.behaviour("sender")
 def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_told() -> None:
     names = [f"m{number}" for number in range(100)]
-    events = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
+    events = [MemberIdle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
     team = roster(*(Joined(name=name, at=0) for name in names), *events)
     text = digest(team, board(created(1, by="user")), (101, 0))
     told = [name for name in names if f'{name} is idle: "{name} xx' in text]
@@ -348,13 +351,13 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
 
 def test_who_left_is_told_also_when_the_news_is_too_long() -> None:
     names = [f"m{number}" for number in range(30)]
-    said = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
-    team = roster(*(Joined(name=name, at=0) for name in names), *said, Left(name="m29", at=2, reason="agreed"))
+    said = [MemberIdle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
+    team = roster(*(Joined(name=name, at=0) for name in names), *said, MemberLeft(name="m29", at=2, reason="agreed"))
     assert "\nm29 left\n" in digest(team, board(created(1, by="user")), (31, 0))
 
 
 def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
-    wrote = Idle(name="alice", words="Done.", peers=("to bob: pong",), at=1)
+    wrote = MemberIdle(name="alice", words="Done.", peers=("to bob: pong",), at=1)
     team = roster(Joined(name="alice", at=0), wrote, MemberParked(name="alice", reason="money", at=2))
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == [
         "Since you last looked:",
@@ -367,8 +370,8 @@ def test_a_teammate_is_told_who_joined_and_who_left_since_a_line_for_each() -> N
         Joined(name="alice", at=0),
         Joined(name="bob", role="backend", at=0),
         Joined(name="carol", role="front\nend", at=0),
-        Idle(name="alice", at=1),
-        Left(name="bob", at=1),
+        MemberIdle(name="alice", at=1),
+        MemberLeft(name="bob", at=1),
         Joined(name="dave", at=1),
     )
     # The founding is record 1, so alice is 2, bob 3, carol 4, his leaving 6, dave 7.
@@ -380,7 +383,7 @@ def test_a_teammate_is_told_who_joined_and_who_left_since_a_line_for_each() -> N
 
 
 def test_who_came_and_went_unseen_is_no_news() -> None:
-    team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), Left(name="bob", at=1))
+    team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), MemberLeft(name="bob", at=1))
     assert comings(team, tasks.EMPTY, 2, "zoe") == ""
     assert comings(team, tasks.EMPTY, 3, "zoe") == "bob left the team."
 
@@ -396,8 +399,8 @@ def test_the_lines_are_bounded_however_many_came() -> None:
 
 @pytest.mark.behaviour("sender")
 def test_a_report_in_words_is_told_also_when_another_turn_came_behind_it() -> None:
-    report = Idle(name="alice", words="The bug is\nin line 7.", only_words=True, at=1)
-    later = Idle(name="alice", words="Answered.", peers=("to bob: pong",), at=2)
+    report = MemberIdle(name="alice", words="The bug is\nin line 7.", only_words=True, at=1)
+    later = MemberIdle(name="alice", words="Answered.", peers=("to bob: pong",), at=2)
     team = roster(Joined(name="alice", at=0), report, later)
     lines = [
         "Since you last looked:",

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from deskmate.core.agent import entries
 from deskmate.core.log.facts import Fact, Foreign, reader
-from deskmate.core.team import members, messages, tasks
+from deskmate.core.team import messages, roster_records, tasks
 from deskmate.errors import BadInput, BadName
 from tests.core.log.test_records import keys, values
 
@@ -29,7 +29,7 @@ class Stood(Fact):
 read = reader(Seated, Stood)
 READERS = {
     "mail": (messages.read_envelope, messages.KINDS),
-    "roster": (members.read_event, members.KINDS),
+    "roster": (roster_records.read_event, roster_records.KINDS),
     "board": (tasks.read_event, tasks.KINDS),
     "transcript": (entries.read_entry, entries.KINDS),
 }
@@ -68,11 +68,11 @@ def test_a_field_may_bear_any_name() -> None:
 
 def test_a_fact_with_a_bad_name_says_so_when_made_and_is_foreign_when_read() -> None:
     with pytest.raises(BadName) as flaw:
-        members.Joined(name="../x", at=0)
+        roster_records.Joined(name="../x", at=0)
     words = str(flaw.value)
     assert words.startswith("'../x' is not a member name. ")
     body = {"type": "member_joined", "name": "../x", "at": 0}
-    assert members.read_event(body) == Foreign(body, f"a malformed Joined: {words}")
+    assert roster_records.read_event(body) == Foreign(body, f"a malformed Joined: {words}")
 
 
 @pytest.mark.parametrize(

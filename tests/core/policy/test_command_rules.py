@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.agent.actions import Act, Ask, Settle
-from deskmate.core.agent.decide import decide
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.policy.patterns import HOLE, words_of
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, judge, known_rule, standing_rule
 from deskmate.core.policy.tool_table import TOOLS
-from deskmate.core.team import members
+from deskmate.core.team import roster_records
 from deskmate.errors import BadInput
-from tests.core.agent.test_decide import idle, says
+from tests.core.agent.rules.test_decide import idle, says
 
 ALLOW, ASK, DENY = Effect
 SUBJECTS = st.lists(st.sampled_from(["git", "diff", "log", "a b", "(", ")", "*", HOLE, "é", "\n", ""]), min_size=1)
@@ -29,12 +29,12 @@ def editing(path: str, *, inside: bool = True) -> Attempt:
 
 
 def effect(attempt: Attempt, *rules: str) -> Effect:
-    known = [members.parse_rule(text) for text in rules]
+    known = [roster_records.parse_rule(text) for text in rules]
     return judge(attempt, mode=Mode.DEFAULT, rules=known, traits=TOOLS, confined=False, attended=True).effect
 
 
 def offered(attempt: Attempt, *rules: str) -> str | None:
-    known = [members.parse_rule(text) for text in rules]
+    known = [roster_records.parse_rule(text) for text in rules]
     rule = standing_rule(attempt, mode=Mode.DEFAULT, rules=known, traits=TOOLS, confined=False)
     return f"{rule.effect} {rule}" if rule else None
 
@@ -278,7 +278,7 @@ def test_the_rules_of_the_user_hold_beside_those_of_the_team() -> None:
     assert isinstance(decide(view), Ask)
     allowing = replace(view, rules=(PermissionRule(ALLOW, "bash", "git diff"),))
     assert decide(allowing) == Act((call,))
-    world.note(members.PolicySet(by="user", at=0, add_rules=("deny bash(git *)",)))
+    world.note(roster_records.PolicySet(by="user", at=0, add_rules=("deny bash(git *)",)))
     assert isinstance(decide(replace(allowing, roster=world.roster)), Settle)
 
 

@@ -58,8 +58,9 @@ from deskmate.core.prompt.rendering import CLEARED, GO_ON, Numbered, passages, t
 from deskmate.core.team import roster_fold
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Joined, RosterState, TeamFounded
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
+from deskmate.core.team.roster_records import Joined, TeamFounded
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Claimed, Completed, Created
 from tests.core.random_histories import flaws, history

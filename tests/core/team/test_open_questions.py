@@ -8,7 +8,6 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.core.team import members, open_questions, roster_fold
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import Joined, Left, TeamFounded
 from deskmate.core.team.messages import (
     Envelope,
     Message,
@@ -19,6 +18,7 @@ from deskmate.core.team.messages import (
     PlanResponse,
 )
 from deskmate.core.team.open_questions import EMPTY, Question, QuestionFold
+from deskmate.core.team.roster_records import Joined, MemberLeft, TeamFounded
 
 ASKS = PermissionRequest(
     request_id="bob:7.0", tool="bash", arguments={"command": "ls"}, reason="runs", rule="allow bash"
@@ -76,7 +76,7 @@ def test_a_call_that_began_or_ended_asks_no_more_and_a_plan_outlives_its_call() 
 
 def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_another() -> None:
     state = asked(("bob", USER, ASKS))
-    assert state.open(roster(Left(name="bob", at=6.0))) == ()
+    assert state.open(roster(MemberLeft(name="bob", at=6.0))) == ()
     assert (
         state.open(roster_fold.fold(members.EMPTY, noted(TeamFounded(team="b", at=6.0), Joined(name="bob", at=7.0))))
         == ()
@@ -96,7 +96,7 @@ def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after
     known = open_questions.read_mail(EMPTY, now, mail)
     assert [(one.arguments, one.at) for one in known.open(now)] == [({"command": "rm"}, 8.0)]
     # Read before it was known that somebody of that name had joined.
-    early = open_questions.read_mail(EMPTY, roster(Left(name="bob", at=6.0)), mail[:3])
+    early = open_questions.read_mail(EMPTY, roster(MemberLeft(name="bob", at=6.0)), mail[:3])
     assert [one.at for one in early.open(now)] == [8.0]
     assert len({one.key for one in (ASKED, *known.open(now))}) == 2
 

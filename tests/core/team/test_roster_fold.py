@@ -11,33 +11,35 @@ from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import (
     EMPTY,
-    KINDS,
-    Event,
-    Idle,
-    Joined,
-    Left,
     Member,
-    MemberParked,
-    MemberStatus,
-    PolicySet,
-    RosterLossAccepted,
     RosterState,
-    TeamFounded,
-    Waiting,
-    Working,
-    parse_rule,
-    read_event,
     recipient_refusal,
     refusal,
     who_is_here,
 )
 from deskmate.core.team.roster_fold import fold
+from deskmate.core.team.roster_records import (
+    KINDS,
+    Event,
+    Joined,
+    MemberIdle,
+    MemberLeft,
+    MemberParked,
+    MemberWaiting,
+    MemberWorking,
+    PolicySet,
+    RosterLossAccepted,
+    TeamFounded,
+    parse_rule,
+    read_event,
+)
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.errors import BadInput
 
 NONE_SEEN: Seen[int] = Seen()
 
 FOUNDED = TeamFounded(team="demo", description="REST to GraphQL", home="main", at=1.0)
-LEAD = Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, MemberStatus("idle", since=1.0, number=1))
+LEAD = Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, Idle(), 1, 1.0)
 
 
 def records(*events: Event, after: int = 0) -> list[Record]:
@@ -90,7 +92,9 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
         role="backend",
         colour="cyan",
         joined=event,
-        status=MemberStatus("working", since=2.0, number=2),
+        status=Working(),
+        status_in=2,
+        status_at=2.0,
         since=2,
         worked_in=2,
     )
@@ -107,7 +111,7 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
 @pytest.mark.behaviour("colours")
 def test_colours_go_round_by_the_order_of_joining_those_who_left_counted() -> None:
     team = then(EMPTY, FOUNDED, *(joined(name) for name in "abcd"))
-    team = then(team, Left(name="b", at=3.0), *(joined(name) for name in "efg"))
+    team = then(team, MemberLeft(name="b", at=3.0), *(joined(name) for name in "efg"))
     assert [(member.name, member.colour) for member in team.teammates] == [
         ("a", "cyan"),
         ("b", "yellow"),
@@ -133,7 +137,7 @@ def test_a_repeated_join_adds_nobody() -> None:
         (TEAM, "user", "The member name 'user' is reserved"),
         (TEAM, "everyone", "The member name 'everyone' is reserved"),
         (TEAM, "alice", "The name 'alice' was used in this team before, and no name is used twice. Try 'alice-2'."),
-        (then(TEAM, Left(name="alice", at=3.0)), "alice", "The name 'alice' was used in this team before"),
+        (then(TEAM, MemberLeft(name="alice", at=3.0)), "alice", "The name 'alice' was used in this team before"),
         (then(TEAM, joined("alice-2")), "alice", "Try 'alice-3'"),
         (then(TEAM, joined("alice-2")), "alice-2", "Try 'alice-2-2'"),
         (TEAM, "carol", None),
@@ -175,60 +179,75 @@ ALICE = TEAM.members["alice"]
 @pytest.mark.parametrize(
     ("event", "after"),
     [
-        (Working(name="alice", at=4.0), replace(ALICE, status=MemberStatus("working", "", 4.0, 4, 0), worked_in=4)),
         (
-            Idle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
+            MemberWorking(name="alice", at=4.0),
+            replace(ALICE, status=Working(), worked_in=4),
+        ),
+        (
+            MemberIdle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
             replace(
                 ALICE,
-                status=MemberStatus("idle", "", 4.0, 4, 7),
+                status=Idle(),
+                heard=7,
                 words="done",
                 peers=("to bob: hi",),
                 reports=((4, "done"),),
             ),
         ),
         (
-            Waiting(name="alice", on="plan", heard=7, at=4.0),
-            replace(ALICE, status=MemberStatus("waiting", "plan", 4.0, 4, 7)),
+            MemberWaiting(name="alice", on="plan", heard=7, at=4.0),
+            replace(ALICE, status=Waiting("plan"), heard=7),
         ),
         (
             MemberParked(name="alice", reason="budget", heard=7, at=4.0),
-            replace(ALICE, status=MemberStatus("parked", "budget", 4.0, 4, 7)),
+            replace(ALICE, status=Parked("budget"), heard=7),
         ),
         (
-            Left(name="alice", reason="done", agreed=True, heard=7, at=4.0),
-            replace(ALICE, status=MemberStatus("left", "done", 4.0, 4, 7), agreed=True),
+            MemberLeft(name="alice", reason="done", agreed=True, heard=7, at=4.0),
+            replace(ALICE, status=Left("done", agreed=True), heard=7),
         ),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_status_says_what_since_when_by_which_record_and_how_much_was_heard(event: Event, after: Member) -> None:
+    after = replace(after, status_in=4, status_at=4.0)
     assert then(TEAM, event) == replace(TEAM, members={**TEAM.members, "alice": after}, number=4)
 
 
 def test_beginning_a_turn_keeps_how_much_was_heard() -> None:
-    team = then(TEAM, Idle(name="alice", heard=7, at=4.0), Working(name="alice", at=5.0))
-    assert team.members["alice"].status == MemberStatus("working", "", 5.0, 5, 7)
+    team = then(TEAM, MemberIdle(name="alice", heard=7, at=4.0), MemberWorking(name="alice", at=5.0))
+    alice = team.members["alice"]
+    assert (alice.status, alice.status_in, alice.status_at, alice.heard) == (Working(), 5, 5.0, 7)
+
+
+def test_only_a_parked_member_has_a_word_to_wait_for() -> None:
+    team = then(TEAM, MemberParked(name="alice", reason="cut", known=3, only_user=True, at=4.0))
+    assert (team.members["alice"].known, team.members["alice"].only_user) == (3, True)
+    team = then(team, MemberWorking(name="alice", at=5.0))
+    assert (team.members["alice"].known, team.members["alice"].only_user) == (0, False)
 
 
 def test_a_new_turn_keeps_the_last_words_until_there_are_others() -> None:
-    team = then(TEAM, Idle(name="alice", words="one", only_words=True, at=4.0), Working(name="alice", at=5.0))
+    team = then(
+        TEAM, MemberIdle(name="alice", words="one", only_words=True, at=4.0), MemberWorking(name="alice", at=5.0)
+    )
     assert (team.members["alice"].words, team.members["alice"].reports) == ("one", ((4, "one"),))
-    team = then(team, Idle(name="alice", at=6.0))
+    team = then(team, MemberIdle(name="alice", at=6.0))
     assert (team.members["alice"].words, team.members["alice"].reports) == ("", ((4, "one"),))
 
 
 STATUSES: list[Event] = [
-    Working(name="alice", at=9.0),
-    Idle(name="alice", words="late", at=9.0),
-    Waiting(name="alice", on="retry", at=9.0),
+    MemberWorking(name="alice", at=9.0),
+    MemberIdle(name="alice", words="late", at=9.0),
+    MemberWaiting(name="alice", on="retry", at=9.0),
     MemberParked(name="alice", reason="late", at=9.0),
-    Left(name="alice", reason="again", agreed=True, heard=99, at=9.0),
+    MemberLeft(name="alice", reason="again", agreed=True, heard=99, at=9.0),
 ]
 
 
 @pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
 def test_nothing_more_is_recorded_of_one_who_left(event: Event) -> None:
-    gone = then(TEAM, Left(name="alice", reason="forced", heard=3, at=4.0))
+    gone = then(TEAM, MemberLeft(name="alice", reason="forced", heard=3, at=4.0))
     why = "'alice' has left. Nothing more is recorded about it."
     assert refusal(gone, event) == why
     assert fold(gone, records(event, after=4)) == replace(gone, number=5, skipped=(f"record 5: {why}",))
@@ -244,7 +263,7 @@ def test_nothing_is_recorded_of_one_who_never_joined(event: Event) -> None:
 
 
 def test_whoever_is_here_can_be_written_to_and_the_user_always() -> None:
-    team = then(TEAM, Left(name="alice", at=4.0))
+    team = then(TEAM, MemberLeft(name="alice", at=4.0))
     assert who_is_here(team) == "On the team: lead, bob, user."
     assert {name: team.here(name) for name in ("lead", "alice", "bob", "user", "mallory")} == {
         "lead": True,

@@ -12,24 +12,21 @@ from deskmate.core.log.names import RESERVED
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import COLOURS
-from deskmate.core.team.members import (
-    EMPTY,
+from deskmate.core.team.members import EMPTY, Member, RosterState, refusal
+from deskmate.core.team.roster_fold import fold
+from deskmate.core.team.roster_records import (
     Event,
-    Idle,
     Joined,
-    Left,
-    Member,
+    MemberIdle,
+    MemberLeft,
     MemberParked,
+    MemberWaiting,
+    MemberWorking,
     PolicySet,
     RosterLossAccepted,
-    RosterState,
     TeamFounded,
-    Waiting,
-    Working,
     read_event,
-    refusal,
 )
-from deskmate.core.team.roster_fold import fold
 
 names = st.sampled_from(["alice", "bob", "carol", "user", "lead", "all"])
 numbers = st.integers(0, 30)
@@ -42,11 +39,11 @@ modes = st.none() | st.sampled_from(Mode)
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(TeamFounded, team=st.sampled_from(["demo", "other"]), at=times),
     st.builds(Joined, name=names, at=times, mode=modes, cause=causes),
-    st.builds(Working, name=names, at=times),
-    st.builds(Idle, name=names, words=st.sampled_from(["", "done"]), heard=numbers, at=times),
-    st.builds(Waiting, name=names, on=st.sampled_from(["permission", "plan"]), heard=numbers, at=times),
+    st.builds(MemberWorking, name=names, at=times),
+    st.builds(MemberIdle, name=names, words=st.sampled_from(["", "done"]), heard=numbers, at=times),
+    st.builds(MemberWaiting, name=names, on=st.sampled_from(["permission", "plan"]), heard=numbers, at=times),
     st.builds(MemberParked, name=names, reason=st.just("budget"), heard=numbers, at=times),
-    st.builds(Left, name=names, agreed=st.booleans(), heard=numbers, at=times),
+    st.builds(MemberLeft, name=names, agreed=st.booleans(), heard=numbers, at=times),
     st.builds(
         PolicySet,
         by=names,

@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 
 from deskmate.core.log.records import Record
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team import members, roster_fold
-from deskmate.core.team.members import Joined, Left, RosterState
+from deskmate.core.team import members, roster_fold, roster_records
+from deskmate.core.team.members import RosterState
+from deskmate.core.team.roster_records import Joined, MemberLeft
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import EMPTY, Task, fits, line, role_key
 
 WORDS = st.lists(st.text("abcäßIÉ", min_size=1, max_size=5), min_size=1, max_size=3)
 
 
-def roster(*events: members.Event) -> RosterState:
-    founded = members.TeamFounded(team="t", at=0)
+def roster(*events: roster_records.Event) -> RosterState:
+    founded = roster_records.TeamFounded(team="t", at=0)
     return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
@@ -61,7 +62,7 @@ def test_a_role_that_nobody_here_has_is_said_with_those_there_are() -> None:
         Joined(name="ann", role="tester", at=0),
         Joined(name="bob", role="Backend", at=0),
         Joined(name="cy", role="writer", at=0),
-        Left(name="cy", at=1),
+        MemberLeft(name="cy", at=1),
     )
     said = 'Nobody here has role "writer". Roles here: "tester", "Backend".'
     assert untaken_text(team, Task(1, "s", role="writer")) == said

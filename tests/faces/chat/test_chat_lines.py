@@ -7,6 +7,7 @@ import pytest
 from deskmate.app import Mode
 from deskmate.app.session import Permitted
 from deskmate.core.log.names import LEAD
+from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback
 from deskmate.faces.common.text_tables import Cell
@@ -32,7 +33,7 @@ ASKED = [
 async def hired(typist: ChatHarness) -> None:
     """Have alice on the team, and everybody at rest."""
     await typist.types("hire")
-    await typist.until(lambda session: [one.word for one in session.members] == ["idle", "idle"])
+    await typist.until(lambda session: [one.status for one in session.members] == [Idle(), Idle()])
 
 
 async def asked(typist: ChatHarness, count: int = 1) -> None:
@@ -351,14 +352,14 @@ async def test_a_teammate_can_be_asked_to_leave(harness: AppHarness) -> None:
     async with chat(harness) as typist:
         await hired(typist)
         assert await typist.types("/stop alice") == ["alice was asked to leave. To see whether it has: /team"]
-        await typist.until(lambda session: session.members[1].word == "left")
+        await typist.until(lambda session: isinstance(session.members[1].status, Left))
 
 
 async def test_who_is_interrupted_rests_and_goes_on_when_told(harness: AppHarness) -> None:
     async with chat(harness) as typist:
         await asked(typist)
         assert await typist.types("/interrupt") == ["lead is interrupted. It waits until you write to it"]
-        await typist.until(lambda session: session.members[0].word == "idle")
+        await typist.until(lambda session: isinstance(session.members[0].status, Idle))
         assert await typist.types("/resume lead") == ["lead continues"]
         await typist.until(lambda session: bool(session.members[0].words))
 
@@ -380,15 +381,15 @@ async def test_a_member_that_a_cap_parked_goes_on_when_the_cap_is_raised(harness
     async with chat(harness) as typist:
         set_ = "until you leave. To set it at the next start, use --max-tokens"
         await typist.types("hello")
-        await typist.until(lambda session: session.members[0].word == "idle" and session.spent.calls == 1)
+        await typist.until(lambda session: isinstance(session.members[0].status, Idle) and session.spent.calls == 1)
         assert await typist.types("/budget tokens 1") == [f"tokens: 1 {set_}"]
         (capped,) = await typist.types("hello again")
         assert capped.startswith("lead cannot continue: budget: ")
-        await typist.until(lambda session: session.members[0].word == "parked")
+        await typist.until(lambda session: isinstance(session.members[0].status, Parked))
         assert await typist.types("/resume lead") == [capped]
         raised = [f"tokens: 1,000,000 {set_}", "lead can continue"]
         assert await typist.types("/budget tokens 1,000,000") == raised
-        await typist.until(lambda session: session.members[0].word == "idle" and session.spent.calls == 2)
+        await typist.until(lambda session: isinstance(session.members[0].status, Idle) and session.spent.calls == 2)
 
 
 async def test_the_model_is_shown_and_exchanged(harness: AppHarness) -> None:

@@ -16,8 +16,8 @@ import anyio
 import pytest
 
 from deskmate.app.user_actions import GO_ON_CUT, accept
-from deskmate.core.team.members import Joined, MemberParked
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import Joined, MemberParked
 from deskmate.errors import Refused
 from deskmate.queries.damage import lost_of
 from tests.chaos.files.naughty_strings import NAUGHTY

@@ -14,6 +14,7 @@ from deskmate.config import Settings, load
 from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.team.status import Idle, Parked
 from deskmate.core.team.tasks import EMPTY, Task, TaskStatus
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.root_commands import MODES
@@ -174,7 +175,7 @@ def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env
         Streamed("lead", CallDelta("bash")),
         Streamed("lead", RetryDelta(2.0, "overloaded", "m")),
         Recorded("lead", 6, did),
-        Changed("lead", "idle", ""),
+        Changed("lead", Idle()),
     ]
     end = run_command("run", "x", "--output", "stream-json", app=FakeApp(events), env=env)
     assert [json.loads(line) for line in end.stdout.splitlines()] == [
@@ -200,7 +201,7 @@ def test_nothing_a_terminal_would_obey_reaches_stdout_or_stderr(env: Env) -> Non
     events: list[TeamEvent] = [
         Streamed("lead", RetryDelta(1.0, evil, evil)),
         Recorded("lead", 6, Did(call=evil, text=evil, ok=False)),
-        Changed("lead", "parked", evil),
+        Changed("lead", Parked(evil)),
     ]
     end = run_command("run", "x", app=FakeApp(events, Outcome("main", evil, "parked", evil, 1, Usage(), 0)), env=env)
     assert end.stdout == "one two\n\tthree�\n"

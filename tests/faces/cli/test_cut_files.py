@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from deskmate import JsonlStore
-from deskmate.core.team.members import Waiting
+from deskmate.core.team.roster_records import MemberWaiting
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -192,7 +192,7 @@ async def work(folder: Path, sync: bool) -> None:
         board = Board(writer, roster)
         for number in range(60):
             await board.create("lead", f"more {number}")
-            await roster.status(Waiting(name="bob", on="permission", at=float(number)))
+            await roster.status(MemberWaiting(name="bob", on="permission", at=float(number)))
             await store.append("mail/alice", {"type": "odd", "run": f"writer {sync}", "ord": number}, sync=sync)
             # Only who holds the lead's seat does.
             if sync:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.team.members import Idle, Waiting, Working
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import MemberIdle, MemberWaiting, MemberWorking
 from deskmate.faces.common.listings import teams_lines
 from deskmate.faces.common.text_tables import Sheet
 from deskmate.stores.archive import archive
@@ -100,10 +100,10 @@ def test_a_team_that_nobody_plays_is_stopped_and_its_statuses_are_marked_as_past
 def test_a_team_that_is_played_says_what_it_does_and_its_process_is_a_number(place: Path, env: Env) -> None:
     async def rest(hands: OpenTeam) -> None:
         for name in ("alice", "bob"):
-            await hands.roster.status(Idle(name=name, at=1.0))
+            await hands.roster.status(MemberIdle(name=name, at=1.0))
 
     async def work(hands: OpenTeam) -> None:
-        await hands.roster.status(Working(name="bob", at=1.0))
+        await hands.roster.status(MemberWorking(name="bob", at=1.0))
 
     with played(place):
         assert listed(place, env)[1].split()[1:3] == ["asks", "you"]
@@ -120,8 +120,8 @@ def test_a_plan_of_the_lead_waits_for_you_and_one_of_a_teammate_first_for_the_le
     def waiting(name: str) -> Callable[[OpenTeam], Awaitable[None]]:
         async def wait(hands: OpenTeam) -> None:
             for one in ("alice", "bob"):
-                await hands.roster.status(Idle(name=one, at=1.0))
-            await hands.roster.status(Waiting(name=name, on="plan", at=1.0))
+                await hands.roster.status(MemberIdle(name=one, at=1.0))
+            await hands.roster.status(MemberWaiting(name=name, on="plan", at=1.0))
 
         return wait
 

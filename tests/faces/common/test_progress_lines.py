@@ -12,6 +12,7 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.terminal_text import clean, cut, gist
@@ -105,12 +106,12 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
             Streamed("lead", RetryDelta(4.2, "overloaded", "anthropic:m")),
             Recorded("lead", 3, Compacted(upto=2, summary="long")),
             Recorded("lead", 4, Ended(background="b1a2b3c", status="exit status 0")),
-            Changed("lead", "working"),
-            Changed("lead", "waiting", "permission"),
+            Changed("lead", Working()),
+            Changed("lead", Waiting("permission")),
             Recorded("alice", 2, Said(text="Done; the parser stands.")),
             Recorded("alice", 3, Took(task=3, epoch=1, text="Task #3 is yours now: parse")),
             Recorded("alice", 4, Took(task=4, epoch=1, text="lex\nall of it", created_by="lead")),
-            Changed("alice", "left", "agreed to a shutdown request"),
+            Changed("alice", Left("agreed to a shutdown request")),
             said(5, text="The answer, for stdout."),
         )
         == """[lead@main] could not read mail: record 1 is torn
@@ -128,7 +129,7 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
 
 def test_a_pipe_sees_nothing_of_what_only_lives_for_a_moment() -> None:
     assert (
-        printed(Streamed("lead", TextDelta("Hm")), Streamed("lead", CallDelta("bash")), Changed("lead", "idle")) == ""
+        printed(Streamed("lead", TextDelta("Hm")), Streamed("lead", CallDelta("bash")), Changed("lead", Idle())) == ""
     )
 
 
@@ -154,8 +155,8 @@ def test_every_line_of_a_member_bears_its_name_and_team_in_its_colour() -> None:
     told: list[TeamEvent] = [
         TeamStarted("main"),
         Seated("bob", "yellow"),
-        Changed("bob", "left"),
-        Changed("lead", "left"),
+        Changed("bob", Left()),
+        Changed("lead", Left()),
     ]
     lines = printed(*told, colour=True).splitlines()
     assert lines == ["\x1b[33m[bob@main]\x1b[0m left", "[lead@main]\x1b[0m left"]
@@ -167,13 +168,13 @@ def test_a_terminal_shows_that_mail_waits() -> None:
 
 
 def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
-    assert printed(Changed("lead", "parked", "x" * 99), cells=30) == f"[lead] parked: {'x' * 13}…\n"
+    assert printed(Changed("lead", Parked("x" * 99)), cells=30) == f"[lead] parked: {'x' * 13}…\n"
 
 
 def test_a_stream_that_cannot_be_written_to_harms_nobody() -> None:
     with open("/dev/full", "w") as full, OutputStream(full) as output_stream:
         progress = Progress(output_stream, terminal=False, colour=False, cells=lambda: 60)
-        progress.hear(Changed("lead", "left"))
+        progress.hear(Changed("lead", Left()))
         progress.note("and on")
 
 
@@ -193,7 +194,7 @@ def test_a_reader_who_is_behind_is_spared_what_only_lives_for_a_moment() -> None
                 progress.note("x" * 999)
             for _ in range(2000):
                 progress.hear(Streamed("lead", TextDelta("hm ")))
-            progress.hear(Changed("lead", "left"))
+            progress.hear(Changed("lead", Left()))
             assert [reader.readline() for _ in range(201)] == ["x" * 999 + "\n"] * 200 + ["[lead] left\n"]
             progress.hear(Streamed("lead", ThinkingDelta("well")))
         stream.close()
@@ -229,7 +230,7 @@ def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
     with OutputStream(far) as output_stream:
         progress = progress_on(output_stream, colour=colour)
         progress.hear(Streamed("lead", TextDelta("a long line of words")))
-        progress.hear(Changed("lead", "left"))
+        progress.hear(Changed("lead", Left()))
     assert shown(near, upto="left\r\n") == f"{name} a long line…{ERASE}{name} left\r\n"
 
 
@@ -241,14 +242,14 @@ def test_a_terminal_that_obeys_nothing_gets_whole_lines_alone(
     with OutputStream(far) as output_stream:
         progress = progress_on(output_stream, colour=True)
         progress.hear(Streamed("lead", TextDelta("a long line of words")))
-        progress.hear(Changed("lead", "left"))
+        progress.hear(Changed("lead", Left()))
     assert shown(near, upto="left\r\n") == "[lead] left\r\n"
 
 
 def test_a_pipe_is_never_coloured() -> None:
     with paper() as stream:
         with OutputStream(stream) as output_stream:
-            progress_on(output_stream, colour=True).hear(Changed("lead", "left"))
+            progress_on(output_stream, colour=True).hear(Changed("lead", Left()))
         assert written(stream) == "[lead] left\n"
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from deskmate.core.agent.entries import AgentParked, Began, Call, Did, Entry, PermissionAsked, Said, Started
-from deskmate.core.team.members import Idle, Waiting, Working
-from deskmate.core.team.members import MemberParked as IsParked
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.roster_records import MemberIdle, MemberWaiting, MemberWorking
+from deskmate.core.team.roster_records import MemberParked as IsParked
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.testing import FakeClock
 from tests.faces.disk_teams import OpenTeam
@@ -67,10 +67,10 @@ async def works(hands: OpenTeam, clock: FakeClock) -> None:
     for member, cost in (("lead", 0.1234), ("alice", 0.05), ("bob", None)):
         await hands.spend(member, "claude", cost)
     at = clock.timestamp()
-    await hands.roster.status(Working(name="lead", at=at))
-    await hands.roster.status(Working(name="alice", at=at))
-    await hands.roster.status(Waiting(name="bob", on="permission", at=at))
-    await hands.roster.status(Idle(name="carol", words="The page is ported.", at=at))
+    await hands.roster.status(MemberWorking(name="lead", at=at))
+    await hands.roster.status(MemberWorking(name="alice", at=at))
+    await hands.roster.status(MemberWaiting(name="bob", on="permission", at=at))
+    await hands.roster.status(MemberIdle(name="carol", words="The page is ported.", at=at))
     await hands.roster.status(IsParked(name="dave", reason="no money left", at=at))
     await record(hands, "dave", Started(name="dave", prompt="Be quick."), AgentParked(reason="no money left"))
     await hands.roster.leave("erin", "agreed", heard=0, agreed=True)

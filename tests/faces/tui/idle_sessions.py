@@ -16,8 +16,8 @@ from deskmate.app import Feed, RunRequest, load
 from deskmate.app.runner import reopened
 from deskmate.app.session import Session
 from deskmate.core.agent.entries import Call, Said, Started
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, PlanRequest
+from deskmate.core.team.roster_records import Joined
 from deskmate.faces.tui.panels.question_panel import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.board import Board

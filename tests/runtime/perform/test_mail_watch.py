@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from deskmate.core.log.names import LEAD, USER, mail
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest
+from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.events import Arrived
 from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.streams.mailbox import Mailbox

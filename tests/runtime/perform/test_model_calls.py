@@ -16,6 +16,7 @@ from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, RetryDelta, T
 from deskmate.core.prompt.rendering import CLEARED, GO_ON_WHERE_CUT
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.messages import PermissionResponse
+from deskmate.core.team.status import Parked
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retry import Retrying
@@ -270,7 +271,7 @@ async def test_a_summary_that_does_not_fit_either_is_asked_of_the_newer_half() -
 @pytest.mark.behaviour("compact-auto")
 async def test_what_is_still_too_large_after_a_summary_parks_the_agent() -> None:
     harness = await AgentHarness.opened([TOO_LONG, SUMMARY, TOO_LONG])
-    assert await harness.turn("go") == Rest("parked", "context: still too large after compaction")
+    assert await harness.turn("go") == Rest(Parked("context: still too large after compaction"))
 
 
 @pytest.mark.behaviour("compact-auto")
@@ -290,8 +291,10 @@ async def test_a_conversation_that_cannot_even_be_summed_up_parks_the_agent() ->
     harness = await AgentHarness.opened(lambda prompt: TOO_LONG)
     end = await harness.turn("go")
     assert isinstance(end, Rest)
-    assert end.word == "parked"
-    assert end.detail.startswith(f"{TOO_LONG}. Even a request with almost nothing of the conversation is too long")
+    assert isinstance(end.status, Parked)
+    assert end.status.reason.startswith(
+        f"{TOO_LONG}. Even a request with almost nothing of the conversation is too long"
+    )
     assert len(harness.scripted.prompts) == 2
 
 
@@ -300,7 +303,8 @@ async def test_a_long_conversation_is_halved_until_there_is_almost_nothing_of_it
     harness = await AgentHarness.opened(lambda prompt: TOO_LONG)
     end = await harness.turn("one " * 50_000)
     assert isinstance(end, Rest)
-    assert "Use another model" in end.detail
+    assert isinstance(end.status, Parked)
+    assert "Use another model" in end.status.reason
     assert len(harness.scripted.prompts) > 8
 
 
@@ -332,11 +336,11 @@ async def test_an_interrupt_cuts_a_summary_too() -> None:
 async def test_a_model_that_gives_no_answer_parks_the_agent_and_frees_its_task(error: Exception) -> None:
     harness = await AgentHarness.opened([error])
     task = await harness.team_state.board.create(LEAD, "parse", owner=LEAD)
-    assert await harness.turn("go") == Rest("parked", str(error))
+    assert await harness.turn("go") == Rest(Parked(str(error)))
     freed = (await harness.team_state.board.refresh()).tasks[task.id]
     assert (freed.owner, freed.notes) == (None, (Note("lead", f"lead was parked: {error}"),))
     status = (await harness.team_state.roster.refresh()).members[LEAD].status
-    assert (status.word, status.detail) == ("parked", str(error))
+    assert status == Parked(str(error))
 
 
 @pytest.mark.behaviour("retry")

@@ -11,6 +11,7 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Prompt, TextBlock
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
+from deskmate.core.team.status import Idle, Waiting
 from deskmate.errors import ModelRejected, UnknownRecipient
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
@@ -159,7 +160,7 @@ async def test_after_a_restart_it_goes_on_where_it_was(open_store: Open) -> None
 async def test_one_that_had_ended_is_not_asked_again_after_a_restart() -> None:
     harness = await AgentHarness.opened(lead_and_subagent([sent()], ["Found it."]))
     async with harness.playing("go"):
-        await until(lambda: Changed(CALL, "idle") in harness.told)
+        await until(lambda: Changed(CALL, Idle()) in harness.told)
     assert await harness.results() == []
     again = harness.restarted(lead_and_subagent(["I know now."], []))
     assert await again.turn() == Rest()
@@ -202,7 +203,9 @@ async def test_a_subagent_asks_the_person_who_attends_and_goes_on_with_the_verdi
         lead_and_subagent([sent(), "Done."], [runs, "Two files."]), mode=Mode.DEFAULT, attended=True
     )
     async with harness.playing("go"):
-        await until(lambda: any(isinstance(told, Changed) and told.word == "waiting" for told in harness.told))
+        await until(
+            lambda: any(isinstance(told, Changed) and isinstance(told.status, Waiting) for told in harness.told)
+        )
         (letter,) = await harness.letters()
         assert isinstance(letter.message, PermissionRequest)
         asked = letter.message.request_id

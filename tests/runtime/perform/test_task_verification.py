@@ -9,8 +9,9 @@ from deskmate.core.agent.entries import Began, Call, Said, Started
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Idle
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, uses
@@ -91,7 +92,7 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
     bench = ScriptedWorkspace()
     script = plays("I wait.", Speak("", [COMPLETE]), hangs)
     async with teammate(script, workspace=bench, mode=mode, agent_type=agent_type) as played:
-        await played.until("idle")
+        await played.until(Idle())
         await played.harness.permit(add_rules=("allow bash", "allow *"))
         await played.harness.team_state.board.create(LEAD, "look", verify="touch PWNED", role="alice")
         await until(lambda: played.calls == 3)
@@ -116,7 +117,7 @@ async def test_a_teammate_that_only_reads_creates_no_task_with_a_command(agent_t
         plays(Speak("", [create, COMPLETE]), "I wait."), workspace=bench, agent_type=agent_type
     ) as played:
         await until(lambda: played.calls == 2)
-        await played.until("idle")
+        await played.until(Idle())
         results = await played.harness.results("alice")
         board = await played.harness.team_state.board.refresh()
 
@@ -145,11 +146,11 @@ async def test_a_teammate_with_bash_completes_the_task_of_a_lead_that_delegates(
     bench = ScriptedWorkspace()
     steps: list[Step] = [Speak("", [("TaskUpdate", {"taskId": 1, "status": "completed"})]), "Done."]
     async with teammate(plays("Waiting.", *steps), workspace=bench) as played:
-        await played.until("idle")
+        await played.until(Idle())
         await played.harness.permit(delegate=True)
         await played.harness.team_state.board.create(LEAD, "parse", verify="make test", owner="alice")
         await until(lambda: played.calls == 3)
-        await played.until("idle")
+        await played.until(Idle())
         board = await played.harness.team_state.board.refresh()
 
     assert ([asked[0] for asked in bench.asked], board.tasks[1].status) == (["make test"], TaskStatus.COMPLETED)

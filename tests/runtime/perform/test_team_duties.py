@@ -22,8 +22,9 @@ from deskmate.core.agent.entries import (
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Recorded

@@ -11,7 +11,8 @@ from deskmate.core.agent.open_calls import NOT_BEGUN_IN_TIME, TIME_IS_UP
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.status import Parked
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Streamed
@@ -64,7 +65,7 @@ async def test_the_end_of_the_time_ends_a_command_and_keeps_what_it_had_printed(
     async with run(harness) as ends:
         await until(lambda: harness.bench.running == ["hang"])
         harness.clock.advance(60.0)
-    assert ends == [Rest("parked", UP)]
+    assert ends == [Rest(Parked(UP))]
     assert harness.bench.running == []
     assert await harness.results() == [
         ("lead:3.0", False, f"{TIME_IS_UP}\nIt had printed:\ntick\ntock"),
@@ -79,7 +80,7 @@ async def test_the_end_of_the_time_ends_a_model_that_never_answers() -> None:
     async with run(harness) as ends:
         await until(lambda: harness.scripted.prompts)
         harness.clock.advance(60.0)
-    assert ends == [Rest("parked", UP)]
+    assert ends == [Rest(Parked(UP))]
 
 
 @pytest.mark.behaviour("budget")
@@ -88,7 +89,7 @@ async def test_a_reply_that_is_cut_keeps_its_whole_words_and_the_run_is_not_answ
     async with run(harness) as ends:
         await until(lambda: Streamed(LEAD, CallDelta("glob")) in harness.told)
         harness.clock.advance(60.0)
-    assert ends == [Rest("parked", UP)]
+    assert ends == [Rest(Parked(UP))]
     said = [entry for entry in await harness.entries() if isinstance(entry, Said)]
     assert [(one.text, one.calls, one.stopped) for one in said] == [("Looking.\n\n", (), True)]
     again = harness.restarted(["All is well."])
@@ -104,7 +105,7 @@ async def test_a_subagents_command_ends_with_the_time_too() -> None:
     async with run(harness) as ends:
         await until(lambda: harness.bench.running == ["hang"])
         harness.clock.advance(60.0)
-    assert (ends, harness.bench.running) == ([Rest("parked", UP)], [])
+    assert (ends, harness.bench.running) == ([Rest(Parked(UP))], [])
 
 
 @asynccontextmanager
@@ -127,9 +128,9 @@ async def test_a_teammates_command_is_ended_and_its_result_is_there_when_the_run
         await until(lambda: harness.bench.running == ["hang"])
         await harness.until_status("idle")
         harness.clock.advance(60.0)
-    assert ends == [Rest("parked", UP)]
+    assert ends == [Rest(Parked(UP))]
     assert [text for _, _, text in await harness.results("alice")] == [f"{TIME_IS_UP}\nIt had printed:\ntick\ntock"]
-    assert harness.team_state.roster.state.members["alice"].status.word == "parked"
+    assert isinstance(harness.team_state.roster.state.members["alice"].status, Parked)
 
 
 @pytest.mark.behaviour("budget")
@@ -142,7 +143,7 @@ async def test_a_run_whose_time_is_up_waits_only_a_little_for_a_teammate_that_ha
         await turns()
         assert ends == []
         await harness.passing_until(lambda: ends)
-    assert ends == [Rest("parked", UP)]
+    assert ends == [Rest(Parked(UP))]
 
 
 @pytest.mark.behaviour("budget")
@@ -155,4 +156,4 @@ async def test_a_limit_that_is_raised_meanwhile_ends_nothing_before_the_new_one(
         await turns()
         assert harness.bench.running == ["hang"]
         harness.clock.advance(30.0)
-    assert ends == [Rest("parked", UP.replace("60 s", "90 s"))]
+    assert ends == [Rest(Parked(UP.replace("60 s", "90 s")))]

@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Note, Receipt, Task, TaskStatus, assigned, blocks
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board

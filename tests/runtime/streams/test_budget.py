@@ -9,8 +9,9 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Prompt, Reply, Usage
 from deskmate.core.team.caps import Caps, CapsSet
-from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import Parked
 from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store
@@ -111,7 +112,7 @@ async def test_the_cap_on_money_parks_before_the_next_call_and_a_higher_one_lets
     steps = [Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR) for _ in range(3)]
     harness = await AgentHarness.opened(priced(*steps), caps=Caps(cost=2.0))
     end = await harness.turn("go")
-    assert end == Rest("parked", harness.team_state.budget.over(LEAD, 0) or "")
+    assert end == Rest(Parked(harness.team_state.budget.over(LEAD, 0) or ""))
     assert len(harness.scripted.prompts) == 2
     same = harness.restarted(priced(*steps))
     assert await same.turn() == end
@@ -126,7 +127,7 @@ async def test_the_cap_on_steps_parks_and_a_word_of_the_user_begins_a_new_count(
     steps = [uses("glob", pattern=f"{number}") for number in range(4)]
     harness = await AgentHarness.opened([*steps, "Done."], caps=Caps(steps=3))
     end = await harness.turn("go")
-    assert end == Rest("parked", harness.team_state.budget.over(LEAD, 3) or "")
+    assert end == Rest(Parked(harness.team_state.budget.over(LEAD, 3) or ""))
     assert len(harness.scripted.prompts) == 3
     assert await harness.turn("go on") == Rest()
     assert len(harness.scripted.prompts) == 5
@@ -138,7 +139,7 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
     script = lead_and_subagent([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     harness = await AgentHarness.opened(ScriptedModel(script, name=PRICED), caps=Caps(cost=3.0))
     end = await harness.turn("go")
-    assert end == Rest("parked", reason := harness.team_state.budget.over(LEAD, 0) or "")
+    assert end == Rest(Parked(reason := harness.team_state.budget.over(LEAD, 0) or ""))
     assert await harness.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
     spending = await harness.team_state.budget.refresh()
     assert {name: total.cost for name, total in spending.members.items()} == {LEAD: 1.0, "lead:3.0": 2.0}
@@ -148,7 +149,7 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
 async def test_the_cap_on_tokens_counts_those_of_the_cache() -> None:
     steps = [Speak("", [("glob", {"pattern": "*"})], usage=Usage(1, 2, 3, 4)) for _ in range(3)]
     harness = await AgentHarness.opened(steps, caps=Caps(tokens=20))
-    assert await harness.turn("go") == Rest("parked", "budget: 20 of 20 tokens are used (--max-tokens)")
+    assert await harness.turn("go") == Rest(Parked("budget: 20 of 20 tokens are used (--max-tokens)"))
     assert len(harness.scripted.prompts) == 2
 
 
@@ -160,7 +161,7 @@ async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_h
 
     harness = await AgentHarness.opened(slowly, caps=Caps(seconds=60.0))
     end = await harness.turn("go")
-    assert end == Rest("parked", "budget: the 60 s of this run have passed (--max-time)")
+    assert end == Rest(Parked("budget: the 60 s of this run have passed (--max-time)"))
     assert len(harness.scripted.prompts) == 2
     again = harness.restarted(["Done."])
     assert await again.turn("go on") == Rest()
@@ -172,7 +173,7 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
     script = lead_and_subagent([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     harness = await AgentHarness.opened(ScriptedModel(script, name=PRICED), caps=Caps(member_cost=3.0))
     reason = "budget: 'lead' has spent $3.00 of its $3.00 (max_member_cost)"
-    assert await harness.turn("go") == Rest("parked", reason)
+    assert await harness.turn("go") == Rest(Parked(reason))
     assert await harness.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
 
 
@@ -186,7 +187,7 @@ async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_
     with anyio.fail_after(SOON):
         end = await agent.play(until_rest=True)
     reason = "budget: 'alice' has spent $2.00 of its $2.00 (max_member_cost)"
-    assert end == Rest("parked", reason)
+    assert end == Rest(Parked(reason))
     assert harness.team_state.budget.over(LEAD, 0) is None
 
 
@@ -249,7 +250,7 @@ async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_cal
     busy = Busy()
     harness = await AgentHarness.opened(ScriptedModel(busy, name=PRICED), caps=Caps(calls=1, cost=2.0))
     reason = "budget: $2.00 of $2.00 is spent (--max-cost)"
-    assert await harness.turn("go") == Rest("parked", reason)
+    assert await harness.turn("go") == Rest(Parked(reason))
     assert busy.asked == 2
     assert sorted(text for _, _, text in await harness.results()) == [
         "I said: seen.",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter

@@ -8,7 +8,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from deskmate.core.team.members import Joined, RosterState
+from deskmate.core.team.members import RosterState
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, ReadableCopies, Write

@@ -10,7 +10,17 @@ from deskmate.core.log.names import RESERVED
 from deskmate.core.log.records import Damaged
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType
-from deskmate.core.team.members import Idle, Joined, MemberParked, MemberStatus, PolicySet, Waiting, Working, parse_rule
+from deskmate.core.team.roster_records import (
+    Joined,
+    MemberIdle,
+    MemberParked,
+    MemberWaiting,
+    MemberWorking,
+    PolicySet,
+    StatusRecord,
+    parse_rule,
+)
+from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
 from deskmate.errors import Refused
 from deskmate.runtime.streams.roster import Roster
 from tests.runtime.team_process import Killed, Moment, TeamProcess, die
@@ -56,11 +66,8 @@ async def test_who_joins_is_there_as_described(team: TeamProcess) -> None:
     carol = await team.roster.join(joined)
     roster = await team.another().roster.refresh()
     assert roster.members["carol"] == carol
-    assert (carol.agent_type, carol.role, carol.status) == (
-        AgentType.EXPLORE,
-        "tester",
-        MemberStatus("working", "", 5.0, 4),
-    )
+    assert (carol.agent_type, carol.role) == (AgentType.EXPLORE, "tester")
+    assert (carol.status, carol.status_at, carol.status_in) == (Working(), 5.0, 4)
     assert (roster.mode_of("carol"), roster.mode_of("bob")) == (Mode.ACCEPT_EDITS, Mode.DEFAULT)
 
 
@@ -173,24 +180,24 @@ async def test_colours_go_by_the_order_of_joining_those_who_left_counted(team: T
 
 async def test_what_a_member_is_doing_is_seen_by_every_process(team: TeamProcess) -> None:
     other = team.another()
-    told: list[tuple[Working | Idle | Waiting | MemberParked, MemberStatus]] = [
-        (Working(name="bob", at=1.0), MemberStatus("working", "", 1.0, 4, 0)),
-        (Idle(name="bob", at=2.0, heard=3), MemberStatus("idle", "", 2.0, 5, 3)),
-        (Waiting(name="bob", on="plan", at=3.0, heard=3), MemberStatus("waiting", "plan", 3.0, 6, 3)),
-        (Working(name="bob", at=4.0), MemberStatus("working", "", 4.0, 7, 3)),
-        (
-            MemberParked(name="bob", reason="over budget", at=5.0, heard=4),
-            MemberStatus("parked", "over budget", 5.0, 8, 4),
-        ),
+    told: list[tuple[StatusRecord, Status, int]] = [
+        (MemberWorking(name="bob", at=1.0), Working(), 0),
+        (MemberIdle(name="bob", at=2.0, heard=3), Idle(), 3),
+        (MemberWaiting(name="bob", on="plan", at=3.0, heard=3), Waiting("plan"), 3),
+        (MemberWorking(name="bob", at=4.0), Working(), 3),
+        (MemberParked(name="bob", reason="over budget", at=5.0, heard=4), Parked("over budget"), 4),
     ]
-    for event, status in told:
+    for number, (event, status, heard) in enumerate(told, 4):
         await team.roster.status(event)
-        assert (await other.roster.refresh()).members["bob"].status == status
+        bob = (await other.roster.refresh()).members["bob"]
+        assert (bob.status, bob.status_at, bob.status_in, bob.heard) == (status, event.at, number, heard)
 
 
 async def test_last_words_stay_until_the_next_ones(team: TeamProcess) -> None:
-    await team.roster.status(Idle(name="bob", words="It is done.", peers=("to alice: done",), only_words=True, at=1.0))
-    await team.roster.status(Working(name="bob", at=2.0))
+    await team.roster.status(
+        MemberIdle(name="bob", words="It is done.", peers=("to alice: done",), only_words=True, at=1.0)
+    )
+    await team.roster.status(MemberWorking(name="bob", at=2.0))
     bob = (await team.another().roster.refresh()).members["bob"]
     assert (bob.words, bob.peers, [words for _, words in bob.reports]) == (
         "It is done.",
@@ -203,10 +210,10 @@ async def test_who_left_stays_left_whatever_a_late_record_says(team: TeamProcess
     late = team.another()
     await late.roster.refresh()
     roster = await team.roster.leave("bob", "agreed to stop", heard=7, agreed=True)
-    await late.roster.status(Working(name="bob", at=9.0))
+    await late.roster.status(MemberWorking(name="bob", at=9.0))
     bob = (await late.roster.refresh()).members["bob"]
     assert bob == roster.members["bob"]
-    assert (bob.here, bob.agreed, bob.status.word, bob.status.heard) == (False, True, "left", 7)
+    assert (bob.here, bob.status, bob.heard) == (False, Left("agreed to stop", agreed=True), 7)
     assert late.roster.state.skipped == ("record 5: 'bob' has left. Nothing more is recorded about it.",)
     assert (
         await refused(late.roster.leave("bob", "again", heard=9))
@@ -272,7 +279,7 @@ async def test_processes_that_write_at_once_come_to_the_same_roster(team: TeamPr
 
     async def live(name: str, process: TeamProcess) -> None:
         await process.join(name)
-        await process.roster.status(Idle(name=name, at=1.0))
+        await process.roster.status(MemberIdle(name=name, at=1.0))
         await process.roster.leave(name, "done", heard=0)
 
     async with anyio.create_task_group() as tasks:

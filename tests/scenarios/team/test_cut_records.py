@@ -10,6 +10,7 @@ from deskmate.app.user_actions import accept
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Plain
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.damage import lost_of
@@ -94,7 +95,7 @@ async def test_it_stays_parked_when_the_team_is_resumed_and_goes_on_once_the_use
     lead = in_turn(*[Say("I wait.")] * 3, Say(calls=[send_mail("bob", "Go on.")]))
     resumed = await runner.resume({"lead": lead}, faults=ends_when_told, goal="Let bob go on.")
     bob_ = resumed.roster.members["bob"]
-    assert (runner.file("effects"), bob_.status.word, resumed.requests_of("bob")) == ("done\n", "parked", [])
+    assert (runner.file("effects"), status_word(bob_.status), resumed.requests_of("bob")) == ("done\n", "parked", [])
     runner.send(USER, "bob", GO_ON)
     played = await runner.resume({**parts("true"), "lead": in_turn()}, goal="Go on.")
     assert was_told(played.requests_of("bob")[0], "is lost. The user knows this.")
@@ -145,7 +146,7 @@ async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(run
     subprocess.run(["bash", "-c", WAYS[way]], cwd=runner.place, check=True)
     played = await runner.resume({"lead": in_turn()}, faults=ends_when_told, goal="Go on.")
     assert (runner.file("effects"), played.requests_of("bob")) == ("done\n", [])
-    assert RECORDS_CHANGED in played.roster.members["bob"].status.detail
+    assert RECORDS_CHANGED in status_detail(played.roster.members["bob"].status)
     name, lost = lost_of(runner.place, None)
     await accept(runner.place, name, [(one.stream, one.number) for one in lost])
     played = await runner.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")

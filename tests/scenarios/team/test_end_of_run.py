@@ -9,6 +9,7 @@ import pytest
 
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import ShutdownRequest
+from deskmate.core.team.status import Left
 from deskmate.faces.cli.run_command import LEFT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
@@ -78,4 +79,4 @@ async def test_the_command_prints_the_last_word_and_says_that_teammates_were_dis
     assert (ended.returncode, provider.complaints) == (LEFT, []), ended.stderr
     assert LAST_WORD in ended.stdout
     streams = await runner.scenario().streams()
-    assert all(member.agreed for member in streams.roster.teammates)
+    assert all(isinstance(member.status, Left) and member.status.agreed for member in streams.roster.teammates)

@@ -8,8 +8,9 @@ from deskmate.app import Changed, Recorded, TeamEvent
 from deskmate.core.agent.entries import Heard, Noticed, Nudged, Reported, Said, Took
 from deskmate.core.agent.entries import PermissionAsked as AskedFor
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.team.members import Idle, PolicySet
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
+from deskmate.core.team.roster_records import MemberIdle, PolicySet
+from deskmate.core.team.status import Idle, Parked, status_word
 from deskmate.core.team.tasks import Claimed, Released, TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -53,8 +54,8 @@ def early(played: TeamRun) -> list[Noticed]:
     for entry in played.streams.entries(LEAD):
         if isinstance(entry, Noticed) and entry.roster and not heard:
             at = played.streams.roster_at(entry.roster).teammates
-            worth = any(not member.here or member.status.word == "parked" or member.reports for member in at)
-            settled = all(member.status.word in QUIET for member in at)
+            worth = any(not member.here or isinstance(member.status, Parked) or member.reports for member in at)
+            settled = all(status_word(member.status) in QUIET for member in at)
             found += [] if worth or settled else [entry]
         # News in front of what is heard anyway wakes nobody.
         heard = isinstance(entry, Heard) or (heard and not isinstance(entry, Said))
@@ -117,7 +118,7 @@ async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(runner: TeamRunne
 
     def write(event: TeamEvent) -> None:
         # Before her record of it is there, a letter is: whoever sees that she rests can see that she will not.
-        if event == Changed("alice", "idle") and len(sent) < 10:
+        if event == Changed("alice", Idle()) and len(sent) < 10:
             sent.append(f"letter {len(sent)}.")
             runner.send(USER, "alice", Plain(content=sent[-1]))
 
@@ -127,7 +128,7 @@ async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(runner: TeamRunne
     played = await runner.play({"lead": in_turn(Say(calls=[spawn("alice")])), "alice": alice}, write)
     assert [words for _, words in played.mail_to("alice")] == sent
     first = played.notices[0]
-    assert played.streams.roster_at(first.roster).members["alice"].status.heard == len(sent)
+    assert played.streams.roster_at(first.roster).members["alice"].heard == len(sent)
 
 
 @pytest.mark.behaviour("lead-wake", "permission", "P5")
@@ -147,7 +148,7 @@ async def test_a_team_is_not_quiet_while_somebody_waits_for_permission(runner: T
                 runner.send(USER, LEAD, Plain(content="How is it going?"))
             case Recorded(member="lead", entry=Heard() as heard) if "How is it going?" in str(heard):
                 told.append(heard)
-            case Changed(member="lead", word="idle") if told:
+            case Changed(member="lead", status=Idle()) if told:
                 told.clear()
                 runner.send(USER, "alice", PermissionResponse(request_id=asked[0], approve=True))
 
@@ -183,7 +184,9 @@ async def test_resting_however_often_costs_the_lead_no_call(runner: TeamRunner) 
     carol = in_turn(Say(calls=[wait_for_file("enough"), send_mail("alice", "Stop."), send_mail("bob", "Stop.")]))
     played = await runner.play({"lead": lead, "carol": carol, "alice": pong("bob"), "bob": pong("alice")})
     rests = [
-        item.body for item in played.streams.roster_items if item.body["type"] == Idle.model_fields["type"].default
+        item.body
+        for item in played.streams.roster_items
+        if item.body["type"] == MemberIdle.model_fields["type"].default
     ]
     assert sum(rest["name"] != LEAD for rest in rests) > 10
     before_quiet = [asked for asked in played.requests_of(LEAD) if not was_told(asked, "Since you last looked")]
@@ -288,7 +291,7 @@ async def test_a_report_in_words_reaches_the_lead_although_its_author_does_somet
     rests: list[TeamEvent] = []
 
     def write(event: TeamEvent) -> None:
-        if event == Changed("alice", "idle"):
+        if event == Changed("alice", Idle()):
             rests.append(event)
             runner.send("bob", "alice", Plain(content="Ping?")) if len(rests) == 1 else (
                 runner.place / "enough"

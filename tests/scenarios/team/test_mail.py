@@ -6,6 +6,7 @@ from deskmate.app import Changed, Recorded, TeamEvent
 from deskmate.core.agent.entries import Agreed, Heard
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.messages import Plain, ShutdownRequest, Undeliverable
+from deskmate.core.team.status import Idle
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     answer_stop,
@@ -59,10 +60,10 @@ async def test_a_letter_that_comes_at_the_very_moment_of_resting_is_never_lost(r
     sent: list[str] = []
 
     def write(event: TeamEvent) -> None:
-        if event == Changed("alice", "idle") and len(sent) < 40:
+        if event == Changed("alice", Idle()) and len(sent) < 40:
             sent.append(f"letter {len(sent)}.")
             runner.send(USER, "alice", Plain(content=sent[-1]))
-        elif event == Changed("alice", "idle"):
+        elif event == Changed("alice", Idle()):
             (runner.place / "enough").touch()
 
     # Somebody is at work for as long as this goes on, so that nobody is sent home meanwhile.

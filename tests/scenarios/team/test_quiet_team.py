@@ -9,6 +9,7 @@ from deskmate.core.agent.entries import Heard
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Interrupt, Plain
+from deskmate.core.team.status import Idle, status_word
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -46,7 +47,7 @@ def when_idle(name: str, count: int, deed: Callable[[], object]) -> Callable[[Te
     seen: list[TeamEvent] = []
 
     def listen(event: TeamEvent) -> None:
-        if event == Changed(name, "idle"):
+        if event == Changed(name, Idle()):
             seen.append(event)
             if len(seen) == count:
                 deed()
@@ -86,7 +87,7 @@ async def test_a_letter_sent_again_in_doubt_keeps_no_team_from_being_quiet(runne
         """Once she rests and has answered the first copy, let the second come."""
         if isinstance(event, Recorded) and event.member == "alice" and isinstance(event.entry, Heard):
             first.append(event)
-        elif event == Changed("alice", "idle") and len(first) == 1:
+        elif event == Changed("alice", Idle()) and len(first) == 1:
             first.append(event)
             send_again()
 
@@ -153,7 +154,7 @@ async def test_a_team_at_its_cap_ends_with_what_it_could_not_begin_still_free(ru
     lead = in_turn(Say(calls=[add_task("one"), add_task("two"), spawn("alice")]))
     played = await runner.play({"lead": lead, "alice": alice}, max_tokens=40_000)
     assert [found.status for found in played.board.tasks.values()] == [TaskStatus.COMPLETED, TaskStatus.PENDING]
-    assert (played.outcome.end, played.roster.members["alice"].status.word) == ("parked", "parked")
+    assert (played.outcome.end, status_word(played.roster.members["alice"].status)) == ("parked", "parked")
 
 
 @pytest.mark.behaviour("plan", "headless")

@@ -7,6 +7,7 @@ import pytest
 
 from deskmate.app import Changed, TeamEvent
 from deskmate.core.log.names import LEAD
+from deskmate.core.team.status import Idle, status_word
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say
@@ -60,7 +61,7 @@ def lead_rested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
         monkeypatch.setenv("PYTHONPATH", str(slow))
 
         def listen(event: TeamEvent) -> None:
-            if event == Changed(LEAD, "idle"):
+            if event == Changed(LEAD, Idle()):
                 gate.touch()
 
         return listen
@@ -88,7 +89,7 @@ async def test_a_parked_teammate_that_the_lead_writes_to_is_waited_for_though_it
     runner: TeamRunner, lead_rested: Callable[[], Callable[[TeamEvent], None]]
 ) -> None:
     first = await runner.play({"lead": in_turn(Say(calls=[add_task("one"), spawn("bob")]))}, faults=rejected)
-    assert (first.outcome.end, first.roster.members["bob"].status.word) == ("parked", "parked")
+    assert (first.outcome.end, status_word(first.roster.members["bob"].status)) == ("parked", "parked")
 
     parts = {"lead": writes_to_bob(len(first.requests_of(LEAD)) - 1), "bob": bob}
     played = await runner.resume(parts, lead_rested(), goal="Write to bob.")
@@ -119,7 +120,7 @@ async def test_a_teammate_parked_at_its_cap_goes_on_under_a_raised_one_though_it
 
     parts = {"lead": in_turn(Say(calls=[add_task("one"), spawn("bob")])), "bob": in_turn(Say(LONG))}
     first = await runner.play(parts, faults=parked_lead, max_member_tokens=40_000)
-    assert (first.outcome.end, first.roster.members["bob"].status.word) == ("parked", "parked")
+    assert (first.outcome.end, status_word(first.roster.members["bob"].status)) == ("parked", "parked")
     resumed = {"lead": in_turn(), "bob": bob}
     played = await runner.resume(resumed, lead_rested(), goal="Go on.", max_member_tokens=4_000_000)
     assert played.board.tasks[1].status is TaskStatus.COMPLETED

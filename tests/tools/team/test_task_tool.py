@@ -9,7 +9,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, BadName, Refused, ToolError
 from tests.tools.mail_team import MailDesk, MailTeam
 

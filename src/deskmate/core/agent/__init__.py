@@ -1,10 +1,10 @@
-"""One agent: what it remembers, what it sees, and what it does next. Start reading at `decide`.
+"""One agent: what it remembers, what it sees, and what it does next. Start reading at `rules`.
 
 entries       the records of a transcript
 memory        what an agent knows, folded from its transcript
 view          everything an agent sees when it decides
 actions       the things an agent can do next
-decide        what an agent does next, as an ordered table of rules
+rules         what an agent does next
 answer        the answer of a turn, taken from the transcript
 turn_results  what came of the last turn
 open_calls    tool calls that have no result yet
@@ -12,5 +12,4 @@ tool_results  what a tool call returned
 work_mode     plan mode, delegate mode, attended or not, and the tools each mode leaves
 situation     what an agent must know of its team at any moment
 notices       what an agent is told about its tasks and its team
-nudges        work that is left at the end, and who is reminded of it
 """

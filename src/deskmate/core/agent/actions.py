@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from deskmate.core.agent.entries import WorkMode
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.status import IDLE, Resting
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Wait until something changes."""
+    """Wait until something changes, with this status."""
 
-    word: str = "idle"
-    detail: str = ""
+    status: Resting = IDLE
 
 
 Action = (

@@ -3,11 +3,14 @@
 `runtime.perform.team_duties` records these texts in the transcript. Nothing here decides whether they are told.
 """
 
+from typing import assert_never
+
 from deskmate.core.agent.entries import Took
 from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import hand_in_plan, see_team, ways_to_end, write_to
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working, status_detail, status_word
 from deskmate.core.team.task_fit import orphans_text
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, authors, listed, one_line, quoted
 
@@ -137,7 +140,7 @@ def comings(roster: RosterState, board: BoardState, since: int, me: str) -> str:
     """
     others = [member for member in roster.teammates if member.name != me]
     joined = [member for member in others if member.here and member.since > since]
-    gone = [member for member in others if not member.here and member.status.number > since >= member.since]
+    gone = [member for member in others if not member.here and member.status_in > since >= member.since]
     all_ = see_team(roster.team)
     came = _first([f"{_with_role(member)} joined the team." for member in joined], f"more joined the team. {all_}")
     went = _first([f"{_with_role(member)} left the team." for member in gone], f"more left the team. {all_}")
@@ -163,7 +166,7 @@ def _unchanged(count: int) -> str:
 
 def is_news_for_lead(roster: RosterState, board: BoardState, since: tuple[int, int]) -> bool:
     """Tell whether anything since these records is worth a line. The start of a turn is not."""
-    if any(member.status.word != "working" and member.status.number > since[0] for member in roster.teammates):
+    if any(not isinstance(member.status, Working) and member.status_in > since[0] for member in roster.teammates):
         return True
     if any(_user_verdict(member, since[0]) for member in roster.teammates):
         return True
@@ -175,7 +178,7 @@ def _member_lines(roster: RosterState, since: int) -> list[str]:
     for member in roster.teammates:
         news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since)]
         news += [verdict] if (verdict := _user_verdict(member, since)) else []
-        news += [_status(member)] if member.status.number > since else []
+        news += [_status(member)] if member.status_in > since else []
         room -= sum(map(len, news))
         if room >= 0:
             lines += news
@@ -188,7 +191,7 @@ def _member_lines(roster: RosterState, since: int) -> list[str]:
 
 
 def _short_status(member: Member) -> str:
-    return f"{member.name} is {member.status.word}" if member.here else f"{member.name} left"
+    return f"{member.name} is {status_word(member.status)}" if member.here else f"{member.name} left"
 
 
 def _user_verdict(member: Member, since: int) -> str:
@@ -243,7 +246,7 @@ def _first(lines: list[str], rest: str) -> list[str]:
 
 def _reports(member: Member, since: int) -> list[str]:
     """Return what a member said since a record in turns with no other result, without what its status tells."""
-    told = member.status.number if member.status.word == "idle" else 0
+    told = member.status_in if isinstance(member.status, Idle) else 0
     return [words for number, words in member.reports if number > since and number != told]
 
 
@@ -263,12 +266,21 @@ def _status(member: Member) -> str:
             f"The user interrupted {member.name}. It waits until the user writes to it. "
             "A message from you would start it again."
         )
-    detail = f" ({_unquoted(member.status.detail)})" if member.status.detail else ""
-    if not member.here:
-        return f"{member.name} left{detail}"
-    words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
-    peers = "".join(f"\n  {_peer_line(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
-    return f"{member.name} is {member.status.word}{detail}{words}{_way_on(member)}{peers}"
+    said = _unquoted(status_detail(member.status))
+    detail = f" ({said})" if said else ""
+    match member.status:
+        case Left():
+            return f"{member.name} left{detail}"
+        case Idle():
+            words = f": {_quoted(member.words)}" if member.words else ""
+            peers = "".join(f"\n  {_peer_line(peer)}" for peer in member.peers[:5])
+            return f"{member.name} is idle{words}{peers}"
+        case Parked():
+            return f"{member.name} is parked{detail}{_way_on(member)}"
+        case Working() | Waiting():
+            return f"{member.name} is {status_word(member.status)}{detail}"
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _peer_line(peer: str) -> str:
@@ -279,9 +291,7 @@ def _peer_line(peer: str) -> str:
 
 def _way_on(member: Member) -> str:
     """Return how a parked member can go on."""
-    if member.status.word != "parked":
-        return ""
-    if member.status.only_user:
+    if member.only_user:
         return ". Only the user can let it go on."
     return f". To let it go on: {write_to(member.name)}."
 

@@ -12,6 +12,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.team.handshakes import ShownPlan
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, one_line
 
 ALONE = "Nobody is on your team besides you."
@@ -40,8 +41,8 @@ def team_lines(name: str, roster: RosterState) -> list[str]:
 
 def _member_line(member: Member) -> str:
     role = f" ({one_line(member.role)})" if member.role not in ("", member.name) else ""
-    detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
-    return f"{member.name}{role}: {member.status.word}{detail}"
+    said = one_line(status_detail(member.status))
+    return f"{member.name}{role}: {status_word(member.status)}{f' ({said})' if said else ''}"
 
 
 def task_lines(name: str, board: BoardState) -> list[str]:

@@ -1,215 +1,43 @@
-"""Roster records and their rules, member status, permission policy.
+"""The roster: its members and their status, the permission policy, and the rules for its records.
 
-A status is a record, never mail: every face sees it at once, and it costs nobody a turn. `runtime.streams` appends only
-what these rules allow.
+`roster_records` has the records and `roster_fold` folds them. `runtime.streams` appends only what these rules allow.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import assert_never
 
-from pydantic import AfterValidator
-
-from deskmate.core.log.facts import Fact, Foreign, reader
-from deskmate.core.log.names import IN_CHARGE, USER, confusion, known_name, new_name, same_name
+from deskmate.core.log.names import IN_CHARGE, USER, confusion, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
-from deskmate.core.log.records import Json
-from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
+from deskmate.core.policy.permissions import Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.errors import BadInput, BadName
-
-Word = Literal["working", "idle", "waiting", "parked", "left"]
-
-
-def parse_rule(text: str) -> PermissionRule:
-    """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
-    effect, _, rest = text.partition(" ")
-    if effect not in set(Effect):
-        raise BadInput(
-            f"{ascii(text)[:80]} is not a rule", "Write allow, ask or deny, then a tool, such as: allow bash(ls *)"
-        )
-    return PermissionRule.parse(Effect(effect), rest)
-
-
-def _is_rule(text: str) -> str:
-    parse_rule(text)
-    return text
-
-
-def _is_team(name: str) -> str:
-    return known_name(name, "team")
-
-
-Name = Annotated[str, AfterValidator(known_name)]
-TeamName = Annotated[str, AfterValidator(_is_team)]
-RuleText = Annotated[str, AfterValidator(_is_rule)]
-
-
-class TeamFounded(Fact):
-    """The team began with the lead as its first member. `home`: the team its lead came from."""
-
-    type: Literal["team_founded"] = "team_founded"
-    team: TeamName
-    description: str = ""
-    home: TeamName | None = None
-    at: float
-
-
-class Joined(Fact):
-    """A teammate joined. This record is enough: the supervisor starts every member that has not left.
-
-    `plan`: it hands in a plan first. `mode` is what it may do after that.
-    """
-
-    type: Literal["member_joined"] = "member_joined"
-    name: Name
-    agent_type: AgentType = AgentType.GENERAL
-    role: str = ""
-    prompt: str = ""
-    model: str | None = None
-    mode: Mode | None = None
-    plan: bool | None = None
-    launcher: str = "inline"
-    isolation: str | None = None
-    at: float
-    cause: str | None = None
-
-
-class Working(Fact):
-    """A member began a turn. `plan`: the answer to its plan with which it continues.
-
-    `plans`, here and below: it was spawned to plan first, and none of its plans is approved yet.
-    """
-
-    type: Literal["member_working"] = "member_working"
-    name: Name
-    plan: PlanVerdict | None = None
-    plans: bool | None = None
-    at: float
-
-
-class Idle(Fact):
-    """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
-
-    `only_words`: it completed and sent nothing, so the words are its only result. `rests_on`: the task it leaves
-    unfinished, with its epoch; it took any other task in progress since then, and works on that. `held`: the user
-    interrupted it, and it takes no task until the user or lead writes.
-    """
-
-    type: Literal["member_idle"] = "member_idle"
-    name: Name
-    words: str = ""
-    peers: tuple[str, ...] = ()
-    only_words: bool = False
-    rests_on: tuple[tuple[int, int], ...] | None = None
-    held: bool | None = None
-    plans: bool | None = None
-    heard: int = 0
-    at: float
-
-
-class Waiting(Fact):
-    """A member waits for something outside."""
-
-    type: Literal["member_waiting"] = "member_waiting"
-    name: Name
-    on: Literal["permission", "plan", "retry", "background"]
-    plans: bool | None = None
-    heard: int = 0
-    at: float
-
-
-class MemberParked(Fact):
-    """A member waits for mail above number `known` from the lead or the user, or (`only_user`) from the user."""
-
-    type: Literal["member_parked"] = "member_parked"
-    name: Name
-    reason: str
-    plans: bool | None = None
-    heard: int = 0
-    known: int | None = None
-    only_user: bool | None = None
-    at: float
-
-
-class Left(Fact):
-    """A member left for good, after hearing this much mail. `agreed`: it was asked to leave and agreed."""
-
-    type: Literal["member_left"] = "member_left"
-    name: Name
-    reason: str = ""
-    agreed: bool = False
-    heard: int = 0
-    at: float
-
-
-class PolicySet(Fact):
-    """The lead's process or the user changed what is permitted, for the team or for one member.
-
-    `delegate`: whether the lead leaves files and commands to others. `sandbox`: how far commands are confined from now
-    on. `attended`: a process starts to run the lead, and whether a person is there. `caps`: the limits that the user
-    set. They apply until the next such process starts.
-    """
-
-    type: Literal["policy_set"] = "policy_set"
-    by: Name
-    member: Name | None = None
-    mode: Mode | None = None
-    add_rules: tuple[RuleText, ...] = ()
-    remove_rules: tuple[RuleText, ...] = ()
-    attended: bool | None = None
-    delegate: bool | None = None
-    sandbox: str | None = None
-    caps: CapsSet | None = None
-    at: float
-
-
-class RosterLossAccepted(Fact):
-    """A person accepted that the record of this number is lost."""
-
-    type: Literal["accepted"] = "accepted"
-    by: Name = USER
-    number: int
-    at: float
-
-
-Event = TeamFounded | Joined | Working | Idle | Waiting | MemberParked | Left | PolicySet | RosterLossAccepted
-KINDS: tuple[type[Event], ...] = (
-    TeamFounded,
+from deskmate.core.team.roster_records import (
+    Event,
     Joined,
-    Working,
-    Idle,
-    Waiting,
+    MemberIdle,
+    MemberLeft,
     MemberParked,
-    Left,
+    MemberWaiting,
+    MemberWorking,
     PolicySet,
     RosterLossAccepted,
+    TeamFounded,
 )
-read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class MemberStatus:
-    """What a member is doing, since when, and in which record. `known`, `only_user`: as in `MemberParked`."""
-
-    word: Word
-    detail: str = ""
-    since: float = 0.0
-    number: int = 0
-    heard: int = 0
-    known: int = 0
-    only_user: bool = False
+from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
+from deskmate.errors import BadName
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """A member with a mailbox, as the roster shows it. `since`: the record by which it joined.
 
-    `worked_in`: the record by which it last began to work. `reports`: by record, the words of its latest turns that had
-    no other result. `verdict`: the answer to its latest plan, told in record `verdict_in`. `owes_plan`: it was spawned
-    to plan first, and none of its plans is approved yet.
+    `status_in`, `status_at`: the record that told its status, and when. `heard`: how much mail it had heard then.
+    `known`, `only_user`: as in `MemberParked`, while it is parked. `worked_in`: the record by which it last began to
+    work. `reports`: by record, the words of its latest turns that had no other result. `verdict`: the answer to its
+    latest plan, told in record `verdict_in`. `owes_plan`: it was spawned to plan first, and none of its plans is
+    approved yet.
     """
 
     name: str
@@ -218,7 +46,12 @@ class Member:
     role: str
     colour: str
     joined: Joined | None
-    status: MemberStatus
+    status: Status
+    status_in: int = 0
+    status_at: float = 0.0
+    heard: int = 0
+    known: int = 0
+    only_user: bool = False
     since: int = 0
     worked_in: int = 0
     words: str = ""
@@ -226,7 +59,6 @@ class Member:
     reports: tuple[tuple[int, str], ...] = ()
     rests_on: tuple[tuple[int, int], ...] = ()
     held: bool = False
-    agreed: bool = False
     verdict: PlanVerdict | None = None
     verdict_in: int = 0
     owes_plan: bool = False
@@ -234,7 +66,20 @@ class Member:
     @property
     def here(self) -> bool:
         """Whether this member has not left."""
-        return self.status.word != "left"
+        return not isinstance(self.status, Left)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is in a turn, which may wait for something. Waiting for the answer to a plan ends a turn."""
+        match self.status:
+            case Working():
+                return True
+            case Waiting(on=on):
+                return on != "plan"
+            case Idle() | Parked() | Left():
+                return False
+            case unreachable:
+                assert_never(unreachable)
 
     @property
     def takes_any_task(self) -> bool:
@@ -244,7 +89,7 @@ class Member:
     @property
     def interrupted(self) -> bool:
         """Whether the user interrupted it and nobody has written to it since."""
-        return self.held and self.status.word == "idle"
+        return self.held and isinstance(self.status, Idle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +177,8 @@ def refusal(roster: RosterState, event: Event) -> str | None:
             return founded if roster.team else None
         case Joined(name=name):
             return _join_refusal(roster, name)
-        case Working(name=name) | Idle(name=name) | Waiting(name=name) | MemberParked(name=name) | Left(name=name):
-            return _status_refusal(roster, name)
+        case MemberWorking() | MemberIdle() | MemberWaiting() | MemberParked() | MemberLeft():
+            return _status_refusal(roster, event.name)
         case PolicySet(by=by):
             return None if by in IN_CHARGE else f"'{by}' cannot change permissions. Ask the lead."
         case RosterLossAccepted(by=by, number=number):

@@ -6,31 +6,30 @@ the rules and the values.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.policy.permissions import Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType, colour_of
-from deskmate.core.team.members import (
+from deskmate.core.team.members import Member, RosterState, refusal
+from deskmate.core.team.roster_records import (
     Event,
-    Idle,
     Joined,
-    Left,
-    Member,
+    MemberIdle,
+    MemberLeft,
     MemberParked,
-    MemberStatus,
+    MemberWaiting,
+    MemberWorking,
     PolicySet,
     RosterLossAccepted,
-    RosterState,
+    StatusRecord,
     TeamFounded,
-    Waiting,
-    Working,
     parse_rule,
     read_event,
-    refusal,
 )
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 
 _NOTES, _REPORTS = 20, 10
 
@@ -72,7 +71,15 @@ def _apply(roster: RosterState, draft: _Draft, event: Event, number: int) -> Ros
     match event:
         case TeamFounded(team=team, description=description, home=home, at=at):
             lead = Member(
-                LEAD, AgentKind.LEAD, AgentType.GENERAL, LEAD, "", None, MemberStatus("idle", since=at, number=number)
+                name=LEAD,
+                kind=AgentKind.LEAD,
+                agent_type=AgentType.GENERAL,
+                role=LEAD,
+                colour="",
+                joined=None,
+                status=Idle(),
+                status_in=number,
+                status_at=at,
             )
             # Members that joined earlier are kept: the record of the first founding may be lost.
             others = dict(draft.members)
@@ -99,7 +106,9 @@ def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> Ros
         role=event.role,
         colour=colour_of(len(draft.members) - (LEAD in draft.members)),
         joined=event,
-        status=MemberStatus("working", since=event.at, number=number),
+        status=Working(),
+        status_in=number,
+        status_at=event.at,
         since=number,
         worked_in=number,
         owes_plan=bool(event.plan),
@@ -109,30 +118,28 @@ def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> Ros
     return replace(roster, causes=roster.causes.put(event.cause, number)) if event.cause else roster
 
 
-def _with_status(member: Member, event: Working | Idle | Waiting | MemberParked | Left, number: int) -> Member:
-    if not isinstance(event, Left):
+def _with_status(member: Member, event: StatusRecord | MemberLeft, number: int) -> Member:
+    member = replace(member, status_in=number, status_at=event.at, known=0, only_user=False)
+    if not isinstance(event, MemberLeft):
         member = replace(member, owes_plan=bool(event.plans))
     match event:
-        case Working(at=at, plan=verdict):
-            status = MemberStatus("working", "", at, number, member.status.heard)
-            member = replace(member, status=status, worked_in=number)
+        case MemberWorking(plan=verdict):
+            member = replace(member, status=Working(), worked_in=number)
             is_news = verdict is not None and verdict != member.verdict
             return replace(member, verdict=verdict, verdict_in=number) if is_news else member
-        case Idle(at=at, heard=heard, words=words, peers=peers):
-            status = MemberStatus("idle", "", at, number, heard)
+        case MemberIdle(words=words, peers=peers):
             reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports
-            rests_on, held = event.rests_on or (), bool(event.held)
-            return replace(
-                member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on, held=held
-            )
-        case Waiting(at=at, heard=heard, on=on):
-            return replace(member, status=MemberStatus("waiting", on, at, number, heard))
-        case MemberParked(at=at, heard=heard, reason=reason):
-            status = MemberStatus("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
-            return replace(member, status=status)
-        case Left(at=at, heard=heard, reason=reason):
-            status = MemberStatus("left", reason, at, number, heard)
-            return replace(member, status=status, agreed=event.agreed)
+            member = replace(member, status=Idle(), heard=event.heard, words=words, peers=peers, reports=reports)
+            return replace(member, rests_on=event.rests_on or (), held=bool(event.held))
+        case MemberWaiting(on=on):
+            return replace(member, status=Waiting(on), heard=event.heard)
+        case MemberParked(reason=reason, known=known, only_user=only_user):
+            member = replace(member, status=Parked(reason), heard=event.heard)
+            return replace(member, known=known or 0, only_user=bool(only_user))
+        case MemberLeft(reason=reason, agreed=agreed):
+            return replace(member, status=Left(reason, agreed), heard=event.heard)
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _permit(roster: RosterState, draft: _Draft, event: PolicySet) -> RosterState:

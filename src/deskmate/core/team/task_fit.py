@@ -24,7 +24,7 @@ def untaken_text(roster: RosterState, task: Task) -> str:
 
 def orphans_text(roster: RosterState, board: BoardState, since: int, creators: Iterable[str]) -> str:
     """Return which free tasks of these creators have no taker, because the fitting members left after a record."""
-    gone = [member for member in roster.teammates if not member.here and member.status.number > since]
+    gone = [member for member in roster.teammates if not member.here and member.status_in > since]
     if not gone:
         return ""
     here, makers = _here(roster), frozenset(creators)

@@ -71,11 +71,15 @@ def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
     """Return a completion function for members of a team, with or without the lead and those who have left."""
 
     def find(folder: Path | None, team: str | None) -> Offered:
+        from deskmate.app import status_word
         from deskmate.queries.stream_reader import reading_of
 
         roster = reading_of(folder, team).roster()
         fit = [one for one in (roster.members.values() if lead else roster.teammates) if gone or one.here]
-        return [*((one.name, f"{one.role}, {one.status.word}") for one in fit), *((name, "you") for name in more)]
+        return [
+            *((one.name, f"{one.role}, {status_word(one.status)}") for one in fit),
+            *((name, "you") for name in more),
+        ]
 
     return _offering(find)
 

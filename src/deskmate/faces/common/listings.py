@@ -5,7 +5,7 @@ The CLI prints these lines, and chat commands reply with them. `text_tables` has
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deskmate.app import LEAD, USER, Outcome, Sum
+from deskmate.app import LEAD, USER, Outcome, Status, Sum, status_detail, status_word
 from deskmate.faces.common.terminal_text import clean, cut, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago, named
 from deskmate.queries.member_view import Letter, SeenInbox
@@ -15,9 +15,10 @@ _OPEN_NAMED, _SUBJECT_CELLS, _COMMAND_CELLS = 5, 40, 80
 _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
 
 
-def status_of(member: SeenMember) -> str:
+def status_text(status: Status) -> str:
     """Return what a member is doing, and why if that is known."""
-    return f"{member.word}: {member.detail}" if member.detail else member.word
+    word, detail = status_word(status), status_detail(status)
+    return f"{word}: {detail}" if detail else word
 
 
 def sandbox_of(level: str) -> str:
@@ -46,7 +47,7 @@ def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: fl
         [
             Cell(f"{member.name}@{team}", member.colour or None),
             role_of(member),
-            status_of(member),
+            status_text(member.status),
             ago(now - member.since),
             f"#{member.task}" if member.task is not None else "",
             dollars(member.spent),

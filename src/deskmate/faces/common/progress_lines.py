@@ -18,6 +18,7 @@ from deskmate.app import (
     Changed,
     Delta,
     Entry,
+    Idle,
     Recorded,
     RetryDelta,
     Seated,
@@ -26,16 +27,16 @@ from deskmate.app import (
     TeamStarted,
     TextDelta,
     ThinkingDelta,
+    Working,
 )
 from deskmate.faces.common.call_summaries import begun, call_label, ends, reason
 from deskmate.faces.common.command_start import can_draw
+from deskmate.faces.common.listings import status_text
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
 from deskmate.faces.common.text_tables import CleanLine, Sheet
 
 PIPE_CELLS = 200
-# Every step passes through these, so they only go on the live line.
-_PASSING = ("working", "idle")
 _Call: TypeAlias = tuple[str, Mapping[str, object]]
 _ERASE = "\r\x1b[K"
 
@@ -63,9 +64,10 @@ class Progress:
                 self._hear_delta(member, delta)
             case Recorded(member, number, entry):
                 self._hear_entry(member, number, entry)
-            case Changed(member, word, detail):
-                show = self._show_live if word in _PASSING else self._show
-                show(member, f"{word}: {detail}" if detail else word)
+            case Changed(member, status):
+                # Every step passes through working and idle, so they only go on the live line.
+                show = self._show_live if isinstance(status, Working | Idle) else self._show
+                show(member, status_text(status))
             case Arrived(member, sender):
                 self._show_live(member, f"message from {sender} waiting")
             case Seated(member, colour):

@@ -1,12 +1,12 @@
 """What an agent does once the rules have decided.
 
-model_calls  builds the prompt, calls the model, makes room when the context is full
-tool_calls   runs what a model asked for: journal, tool, result
-background   commands and subagents that run in the background
-team_duties  what an agent does for its team between two model calls
-status       what a member is shown to be doing
-step_scope   what ends a step before it is done: interrupt, shutdown, time limit
-mail_watch   mail that arrives while something runs
-live_words   what a model is saying now, for live display
-wait_times   how long each open thing has lasted in this process
+model_calls      builds the prompt, calls the model, makes room when the context is full
+tool_calls       runs what a model asked for: journal, tool, result
+background       commands and subagents that run in the background
+team_duties      what an agent does for its team between two model calls
+status_reporter  what a member is shown to be doing
+step_scope       what ends a step before it is done: interrupt, shutdown, time limit
+mail_watch       mail that arrives while something runs
+live_words       what a model is saying now, for live display
+wait_times       how long each open thing has lasted in this process
 """

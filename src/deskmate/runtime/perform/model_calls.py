@@ -36,11 +36,12 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.core.prompt.rendering import Rendered, redacted, said
 from deskmate.core.prompt.system_prompt import brief
+from deskmate.core.team.status import WORKING, Waiting
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
 from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.events import Feed
 from deskmate.runtime.perform.live_words import LiveWords
-from deskmate.runtime.perform.status import StatusReporter
+from deskmate.runtime.perform.status_reporter import StatusReporter
 from deskmate.runtime.streams.transcript import Transcript
 
 # This still fits into a record with as many calls as an answer may have, each with a flaw.
@@ -167,14 +168,14 @@ class ModelCalls:
         match delta:
             case RetryDelta():
                 self._whole, self._words = "", ""
-                await presence.show("waiting", "retry")
+                await presence.show(Waiting("retry"))
                 return
             case TextDelta(text=text):
                 self._words += text
             case _:
                 # Anything that follows a text ends it.
                 self._whole, self._words = "\n\n".join(filter(None, (self._whole, self._words))), ""
-        await presence.show("working")
+        await presence.show(WORKING)
 
 
 def _less(entry: Said) -> Said:

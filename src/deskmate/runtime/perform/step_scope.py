@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import anyio
 from anyio.abc import TaskGroup
 
-from deskmate.core.agent.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
 from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
+from deskmate.core.agent.rules.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
 from deskmate.core.agent.view import View
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState

@@ -22,8 +22,9 @@ from deskmate.core.agent.work_mode import change_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Member, PolicySet
+from deskmate.core.team.members import Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.streams.mailbox import Mailbox

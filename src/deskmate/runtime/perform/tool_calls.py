@@ -27,7 +27,8 @@ from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team import members
-from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.members import Member
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams

@@ -213,10 +213,10 @@ class Mailbox:
         unheard: dict[str, Envelope] = {}
         damage: list[str] = []
         for number, letter, trouble in _places(await self._writer.store.read(mail(leaver.name)), leaver.name):
-            if number > leaver.status.heard:
+            if number > leaver.heard:
                 damage += trouble
             # A message that was sent again in doubt may be both before and after the cursor.
-            if letter and number <= leaver.status.heard:
+            if letter and number <= leaver.heard:
                 heard.add(letter.id)
             elif letter and letter.id not in heard and bounces(letter.envelope.message):
                 unheard[letter.id] = letter.envelope
@@ -252,7 +252,7 @@ class Mailbox:
     async def _was_heard(self, name: str, id_: str) -> bool:
         """Return whether a member heard this before it left."""
         member = self._roster.state.members.get(name)
-        heard = member.status.heard if member else 0
+        heard = member.heard if member else 0
         items = await self._writer.store.read(mail(name))
         return any(item.number <= heard and isinstance(item, Record) and item.body.get("id") == id_ for item in items)
 

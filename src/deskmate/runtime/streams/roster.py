@@ -8,18 +8,16 @@ from deskmate.core.log.names import LEAD, ROSTER, confusion, log, mail
 from deskmate.core.log.records import Decision
 from deskmate.core.team import members, roster_fold
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import (
-    EMPTY,
+from deskmate.core.team.members import EMPTY, Member
+from deskmate.core.team.roster_records import (
     Event,
-    Idle,
     Joined,
-    Left,
-    Member,
+    MemberLeft,
     MemberParked,
     PolicySet,
+    RosterLossAccepted,
+    StatusRecord,
     TeamFounded,
-    Waiting,
-    Working,
 )
 from deskmate.core.team.spending import crowded
 from deskmate.errors import Refused
@@ -71,8 +69,8 @@ class Roster:
             if await self._writer.store.read(stream):
                 raise Refused(f"There is {what} of '{name}', who never joined. Choose another name.")
 
-    async def status(self, event: Working | Idle | Waiting | MemberParked) -> None:
-        """Record what a member is doing. A Parked record with `only_user` is synced."""
+    async def status(self, event: StatusRecord) -> None:
+        """Record what a member is doing. A record with `only_user` is synced."""
         await self._folded.append(
             self._writer, event.body(), sync=isinstance(event, MemberParked) and bool(event.only_user)
         )
@@ -80,7 +78,7 @@ class Roster:
     async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.RosterState:
         """Record that a member left, and how much mail it had heard. Raises Refused if it had left before."""
         at = self._writer.clock.timestamp()
-        return await self._decide(Left(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
+        return await self._decide(MemberLeft(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
 
     async def permit(self, policy: PolicySet) -> members.RosterState:
         """Change what is permitted. Raises Refused if the author may not."""
@@ -88,7 +86,7 @@ class Roster:
 
     async def accept(self, number: int) -> members.RosterState:
         """Record that a person accepts the loss of a damaged record."""
-        return await self._decide(members.RosterLossAccepted(number=number, at=self._writer.clock.timestamp()))
+        return await self._decide(RosterLossAccepted(number=number, at=self._writer.clock.timestamp()))
 
     async def _decide(self, event: Event, caps: Caps | None = None) -> members.RosterState:
         """Append an event that the rules and caps allow in the state it is appended to."""

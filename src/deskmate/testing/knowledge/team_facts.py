@@ -11,6 +11,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.status import status_word
 from deskmate.testing.knowledge.prompt_parts import PromptParts, Section, names, plain
 from deskmate.testing.knowledge.told_phrases import leaves_out_news, left_out, statuses_told
 from deskmate.testing.knowledge.truth import Truth
@@ -72,7 +73,7 @@ def _was(roster: RosterState, name: str, word: str) -> bool:
 
 
 def _word_of(roster: RosterState, name: str) -> str:
-    return roster.members[name].status.word if name in roster.members else "not on the team"
+    return status_word(roster.members[name].status) if name in roster.members else "not on the team"
 
 
 # -- the summary ----------------------------------------------------------------------------------
@@ -113,6 +114,6 @@ def _untold_since(section: Section, roster: RosterState, truth: Truth) -> Iterat
     gone = {name for text in notices for name, word in statuses_told(text, truth.roster.members) if word == "left"}
     for name in {name for line in section.lines for name, _ in statuses_told(line, roster.members)}:
         member = truth.roster.members[name]
-        told = roster.number < member.status.number <= truth.memory.noticed[0]
+        told = roster.number < member.status_in <= truth.memory.noticed[0]
         if not member.here and told and name not in gone and not any(map(leaves_out_news, notices)):
             yield f"{name} has left, the summary lists it, and no notice since says that it left"

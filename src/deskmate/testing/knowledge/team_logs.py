@@ -23,7 +23,8 @@ from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Member, MemberStatus, RosterState
+from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.status import WORKING
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
@@ -129,7 +130,7 @@ class Asker:
             return owner if owner and owner.here else None
         tools = self._started.made_of.get("tools", ()) if self._started else ()
         agent_type = AgentType.GENERAL if "edit_file" in tools else AgentType.EXPLORE
-        return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))
+        return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, WORKING)
 
     def has_made(self, prompt: Prompt) -> bool:
         """Return whether a prompt is as recent as the transcript. One from a killed process is not."""

@@ -188,7 +188,7 @@ def _lines_twice(earlier: Noticed, notice: Noticed, truth: Truth) -> Iterator[st
         if one not in told:
             continue
         members = [roster.members[name] for name, _ in statuses_told(one, roster.members) if name in roster.members]
-        if any(member.status.number <= earlier.roster for member in members):
+        if any(member.status_in <= earlier.roster for member in members):
             yield f"the model is told again, and nothing changed: {_shown(one)}"
         if any(_same_task(old_board, new_board, id_) for id_, _ in tasks_told(one)):
             yield f"the model is told again, and nothing changed: {_shown(one)}"

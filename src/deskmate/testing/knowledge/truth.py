@@ -115,7 +115,7 @@ class Truth:
         dids = (entry for number, entry in self.entries if number > self._summed_up and isinstance(entry, Did))
         member, upto = self.roster.members.get(planner), self.noticed_in_summary
         # Nothing more is known of a team that the lead has moved away from.
-        left = member is None or (not member.here and member.status.number > upto)
+        left = member is None or (not member.here and member.status_in > upto)
         verdict_in = member.verdict_in if member else 0
         return left or verdict_in > upto or any(did.answered and did.answered.request_id == id_ for did in dids)
 

@@ -13,7 +13,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team.members import Joined
+from deskmate.core.team.roster_records import Joined
 from deskmate.errors import ToolError
 from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text

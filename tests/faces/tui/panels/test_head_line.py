@@ -2,6 +2,7 @@
 
 import pytest
 
+from deskmate.core.team.status import Idle, Parked
 from deskmate.faces.tui.panels.head_line import head_of
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of, step
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_team_that_did_all_it_was_told_is_at_rest(harness: AppHarness) -> None:
     async with chat(harness) as typist:
         await typist.types("hello")
-        await typist.until(lambda session: session.members[0].word == "idle" and session.spent.calls == 1)
+        await typist.until(lambda session: isinstance(session.members[0].status, Idle) and session.spent.calls == 1)
         assert "  idle  " in head_of(typist.session).plain
 
 
@@ -27,7 +28,7 @@ async def test_a_lead_that_is_parked_is_not_at_rest(harness: AppHarness) -> None
         await typist.until(lambda session: session.spent.calls == 1)
         await typist.types("/budget tokens 1")
         await typist.types("hello again")
-        await typist.until(lambda session: session.members[0].word == "parked")
+        await typist.until(lambda session: isinstance(session.members[0].status, Parked))
         head = head_of(typist.session).plain
     assert "  parked: budget: " in head
     assert "  idle  " not in head

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
-from deskmate.core.team.members import Idle, Working
+from deskmate.core.team.roster_records import MemberIdle, MemberWorking
 from deskmate.faces.tui.panels.members_panel import Members, window
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -24,7 +24,7 @@ SIXTY = tuple((f"mate{number:02}", "dev") for number in range(1, 61))
 
 async def busy(team: OpenTeam, clock: FakeClock) -> None:
     for name, _ in SIXTY[::2]:
-        await team.roster.status(Working(name=name, at=clock.timestamp()))
+        await team.roster.status(MemberWorking(name=name, at=clock.timestamp()))
 
 
 async def sixty(folder: Path) -> Path:
@@ -101,7 +101,7 @@ async def test_sixty_need_no_more_widgets_than_one(tmp_path: Path) -> None:
         before = list(screen.app.screen.walk_children())
         async with hands(folder) as team:
             for name, _ in SIXTY:
-                await team.roster.status(Idle(name=name, words="Done.", at=NOW - 5))
+                await team.roster.status(MemberIdle(name=name, words="Done.", at=NOW - 5))
         await screen.session.look()
         await screen.sees("mate01 idle 5 s")
         await screen.press(*["tab"] * 10)
@@ -144,7 +144,7 @@ async def test_only_lines_that_changed_are_drawn(tmp_path: Path) -> None:
             await pilot.pause()
             assert panel.drawn == 0
             async with hands(folder) as team:
-                await team.roster.status(Idle(name="mate07", words="Done.", at=NOW - 5))
+                await team.roster.status(MemberIdle(name="mate07", words="Done.", at=NOW - 5))
             await session.look()
             panel.show(session.members, "lead", NOW)
             await pilot.pause()
@@ -154,7 +154,7 @@ async def test_only_lines_that_changed_are_drawn(tmp_path: Path) -> None:
 async def test_words_of_members_are_no_commands_to_the_terminal(tmp_path: Path) -> None:
     async def naughty(team: OpenTeam, clock: FakeClock) -> None:
         for (name, _), words in zip(SIXTY, NAUGHTY, strict=False):
-            await team.roster.status(Idle(name=name, words=words, at=clock.timestamp()))
+            await team.roster.status(MemberIdle(name=name, words=words, at=clock.timestamp()))
 
     async with show_team(
         await made(tmp_path, naughty, *((name, NAUGHTY[5]) for name, _ in SIXTY)), (160, 150)

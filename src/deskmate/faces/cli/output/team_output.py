@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from deskmate.app import Sum
+from deskmate.app import Sum, status_detail, status_word
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.listings import (
     board_lines,
@@ -17,7 +17,7 @@ from deskmate.faces.common.listings import (
     inbox_lines,
     role_of,
     sandbox_of,
-    status_of,
+    status_text,
     teams_lines,
 )
 from deskmate.faces.common.terminal_text import one_line, width
@@ -62,7 +62,8 @@ def _fitting(name: str, parts: list[str], cells: int | None) -> str:
 
 
 def _member_row(team: SeenTeam, member: SeenMember, now: float) -> list[Cell | str]:
-    status = status_of(member) if team.is_current(member) else f"was {status_of(member)}"
+    status = status_text(member.status)
+    status = status if team.is_current(member) else f"was {status}"
     if team.away and member.name == "lead":
         status = f"away, in {team.away}"
     return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.since)]
@@ -71,7 +72,12 @@ def _member_row(team: SeenTeam, member: SeenMember, now: float) -> list[Cell | s
 def _team_fields(team: SeenTeam) -> Fields:
     members = [
         {"name": one.name, "kind": one.kind, "role": one.role, "colour": one.colour}
-        | {"status": one.word, "detail": one.detail, "since": one.since, "current": team.is_current(one)}
+        | {
+            "status": status_word(one.status),
+            "detail": status_detail(one.status),
+            "since": one.since,
+            "current": team.is_current(one),
+        }
         for one in team.members
     ]
     return {

@@ -6,7 +6,20 @@ It listens to the feed and the session. `progress_lines` prints what the team do
 import time
 from collections.abc import Callable, Iterable
 
-from deskmate.app import LEAD, USER, Changed, Entry, Recorded, RetryDelta, Streamed, TeamEvent, TextDelta
+from deskmate.app import (
+    LEAD,
+    USER,
+    Changed,
+    Entry,
+    Parked,
+    Recorded,
+    RetryDelta,
+    Streamed,
+    TeamEvent,
+    TextDelta,
+    Waiting,
+    Working,
+)
 from deskmate.app.session import Session
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.chat.chat_lines import Talk
@@ -40,14 +53,16 @@ class Teller:
                 if isinstance(delta, RetryDelta):
                     self._shown = ""
                 self._progress.hear(event)
-            case Changed(member, word, detail):
-                if member == LEAD and word != "working":
+            case Changed(member, status):
+                if member == LEAD and not isinstance(status, Working):
                     # A reply that was cut short does not count as said.
                     self._flush()
                     self._shown = ""
                 # The question itself is shown instead.
-                if (word, detail) != ("waiting", "permission"):
-                    self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else event)
+                if isinstance(status, Parked):
+                    self._progress.hear(Changed(member, Parked(with_way_on(status.reason))))
+                elif status != Waiting("permission"):
+                    self._progress.hear(event)
             case Recorded(member, number, entry) if member == LEAD:
                 self._record(number, entry)
             case _:

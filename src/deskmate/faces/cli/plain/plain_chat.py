@@ -14,7 +14,7 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import LEAD, Feed, RunRequest
+from deskmate.app import LEAD, Feed, Parked, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.app.session_events import Turns
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
@@ -178,9 +178,9 @@ class _Conversation:
             what = one_line(f"{asker(question)} {does} {subject(question)}")
             self._progress.note(f"deskmate: {what}, and nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
-        if lead.word == "parked":
-            self._progress.note(f"deskmate: the lead is parked: {one_line(lead.detail)}")
-        return UNFINISHED if session.questions or lead.word == "parked" else 0
+        if isinstance(lead.status, Parked):
+            self._progress.note(f"deskmate: the lead is parked: {one_line(lead.status.reason)}")
+        return UNFINISHED if session.questions or isinstance(lead.status, Parked) else 0
 
     # -- both -------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class _Conversation:
 
 
 def _here(session: Session) -> list[str]:
-    return [member.name for member in session.members if member.word != "left"]
+    return [member.name for member in session.members if member.here]
 
 
 class _Body(Protocol):

@@ -32,7 +32,7 @@ CAPS = {
 def budget_lines(session: "Session") -> list[str]:
     """Return one line for each cap and what is used of it."""
     caps, spent = session.caps, session.spent
-    here = sum(member.word != "left" for member in session.members) - 1
+    here = sum(member.here for member in session.members) - 1
     return [
         f"money: {dollars(spent)} of {_amount(caps.cost, '${:.2f}')}",
         f"tokens: {spent.tokens:,} of {_amount(caps.tokens, '{:,}')}",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.widget import Widget
 
-from deskmate.app import LEAD, Sum
+from deskmate.app import LEAD, Parked, Sum
 from deskmate.app.session import Session
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.terminal_text import cut
@@ -55,12 +55,12 @@ def head_of(session: Session) -> Text:
 
 def _parked(members: Sequence[SeenMember]) -> str:
     """Return the first parked member and why, in short, or "" if nobody is parked."""
-    parked = [member for member in members if member.word == "parked"]
+    parked = [(member.name, member.status.reason) for member in members if isinstance(member.status, Parked)]
     if not parked:
         return ""
-    first, more = parked[0], f" and {len(parked) - 1} more" if len(parked) > 1 else ""
-    who = "" if first.name == LEAD else f"{words(first.name)} "
-    return f"{who}parked: {cut(words(first.detail), _REASON_CELLS)}{more}"
+    (name, reason), more = parked[0], f" and {len(parked) - 1} more" if len(parked) > 1 else ""
+    who = "" if name == LEAD else f"{words(name)} "
+    return f"{who}parked: {cut(words(reason), _REASON_CELLS)}{more}"
 
 
 def spent_in_words(spent: Sum) -> str:

@@ -1,7 +1,7 @@
 """Who is on the team."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from rich.text import Text
 from textual import events
@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from deskmate.app import LEAD
+from deskmate.app import LEAD, Idle, Left, Parked, Status, Waiting, Working, status_detail, status_word
 from deskmate.faces.common.listings import role_of
 from deskmate.faces.common.terminal_text import cut
 from deskmate.faces.common.text_tables import ago
@@ -21,14 +21,24 @@ from deskmate.faces.tui.drawing.piece_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import words
 from deskmate.queries.team_view import SeenMember
 
-_MARKS = {
-    "working": ("●", "green"),
-    "waiting": ("◐", "yellow"),
-    "idle": ("○", "dim"),
-    "parked": ("■", "red"),
-    "left": ("·", "dim"),
-}
 _STRIP_GAP = 2
+
+
+def _mark(status: Status) -> tuple[str, str]:
+    """Return the sign of a status, and its style."""
+    match status:
+        case Working():
+            return "●", "green"
+        case Waiting():
+            return "◐", "yellow"
+        case Idle():
+            return "○", "dim"
+        case Parked():
+            return "■", "red"
+        case Left():
+            return "·", "dim"
+        case unreachable:
+            assert_never(unreachable)
 
 
 class MemberChosen(Message):
@@ -41,7 +51,7 @@ class MemberChosen(Message):
 
 def in_order(members: Sequence[SeenMember]) -> list[SeenMember]:
     """Return members in listing order: those who left come last."""
-    return sorted(members, key=lambda member: member.word == "left")
+    return sorted(members, key=lambda member: not member.here)
 
 
 class Members(ScrollView, can_focus=True):
@@ -66,7 +76,7 @@ class Members(ScrollView, can_focus=True):
         """Show the members. Only lines that changed are drawn."""
         moved = chosen != self._chosen
         self._members, self._chosen, self._now = in_order(members), chosen, now
-        entitle(self, f"members {sum(member.word != 'left' for member in members)}")
+        entitle(self, f"members {sum(member.here for member in members)}")
         self._lay()
         if moved:
             self._scroll_to_chosen()
@@ -90,8 +100,8 @@ class Members(ScrollView, can_focus=True):
             self.refresh_line(y)
 
     def _rows(self, member: SeenMember, width: int) -> list[Text]:
-        mark, mark_style = _MARKS.get(member.word, ("?", ""))
-        status = words(f"{member.word} {member.detail}".rstrip() if member.word != "idle" else "idle")
+        mark, mark_style = _mark(member.status)
+        status = words(f"{status_word(member.status)} {status_detail(member.status)}".rstrip())
         task = f"#{member.task} " if member.task is not None else ""
         right = f" {task}{_dollars(member)}"
         name = cut(words(member.name), max(4, width - 2 - len(right)))
@@ -164,7 +174,7 @@ class MemberStrip(Widget):
 
     def show(self, members: Sequence[SeenMember], chosen: str) -> None:
         """Show the members. Those who left are shown only while chosen."""
-        here = [member for member in members if member.word != "left" or member.name == chosen]
+        here = [member for member in members if member.here or member.name == chosen]
         if (here, chosen) != (self._members, self._chosen):
             self._members, self._chosen = here, chosen
             self.refresh()
@@ -182,7 +192,7 @@ class MemberStrip(Widget):
         return strip.append("›" if last < len(cells) else "", "dim")
 
     def _cell(self, member: SeenMember) -> Text:
-        mark, mark_style = _MARKS.get(member.word, ("?", ""))
+        mark, mark_style = _mark(member.status)
         cell = Text().append(f"{mark} ", mark_style)
         cell.append(cut(words(member.name), 20), style_of(member.name, {member.name: member.colour}))
         cell.append(f" #{member.task}" if member.task is not None else "", "dim")

@@ -3,22 +3,25 @@
 import pytest
 
 from deskmate.core.agent.actions import Act, Notice, Nudge, Park, Report, Reread, Rest, Take, Think
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.entries import AgentParked, Did, Noticed, Started
 from deskmate.core.agent.memory import EMPTY
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team import members
+from deskmate.core.team import roster_records
 from deskmate.core.team.messages import Plain, ShutdownRequest
+from deskmate.core.team.status import Parked
 from deskmate.core.team.tasks import Assigned, Claimed, Created, Released, TaskEdited
 from tests.core.simulated_team import SimulatedTeam, add_task, idle, says
 
-JOINED = members.Joined(name="dave", at=0)
-LEFT = members.Left(name="bob", at=0)
+JOINED = roster_records.Joined(name="dave", at=0)
+LEFT = roster_records.MemberLeft(name="bob", at=0)
 
 
 @pytest.mark.parametrize("event", [JOINED, LEFT], ids=["joined", "left"])
-def test_who_came_or_went_stands_in_front_of_a_teammates_next_answer_and_wakes_nobody(event: members.Event) -> None:
+def test_who_came_or_went_stands_in_front_of_a_teammates_next_answer_and_wakes_nobody(
+    event: roster_records.Event,
+) -> None:
     world = idle()
     world.note(event)
     assert decide(world.view) == Rest()
@@ -31,13 +34,13 @@ def test_who_came_or_went_stands_in_front_of_a_teammates_next_answer_and_wakes_n
 @pytest.mark.parametrize(
     "event",
     [
-        members.Idle(name="bob", words="done", only_words=True, at=0),
-        members.MemberParked(name="bob", reason="money", at=0),
-        members.Working(name="bob", at=0),
-        members.PolicySet(by=USER, mode=Mode.BYPASS, at=0),
+        roster_records.MemberIdle(name="bob", words="done", only_words=True, at=0),
+        roster_records.MemberParked(name="bob", reason="money", at=0),
+        roster_records.MemberWorking(name="bob", at=0),
+        roster_records.PolicySet(by=USER, mode=Mode.BYPASS, at=0),
     ],
 )
-def test_what_the_others_do_is_no_news_to_a_teammate(event: members.Event) -> None:
+def test_what_the_others_do_is_no_news_to_a_teammate(event: roster_records.Event) -> None:
     world = idle()
     world.note(event)
     world.mail("carol", Plain(content="hello"))
@@ -47,7 +50,7 @@ def test_what_the_others_do_is_no_news_to_a_teammate(event: members.Event) -> No
 def test_a_teammate_is_not_told_of_who_came_and_went_meanwhile() -> None:
     world = idle()
     world.note(JOINED)
-    world.note(members.Left(name="dave", at=0))
+    world.note(roster_records.MemberLeft(name="dave", at=0))
     world.mail("carol", Plain(content="hello"))
     assert decide(world.view) == Think()
 
@@ -104,7 +107,7 @@ def test_who_is_parked_or_over_a_cap_is_told_nothing_until_it_goes_on() -> None:
     world.note(JOINED)
     world.over = "money"
     world.mail("carol", Plain(content="hello"))
-    assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
+    assert [world.step(), world.step()] == [Park("money"), Rest(Parked("money"))]
     world.over = None
     world.mail(LEAD, Plain(content="go on"))
     assert decide(world.view) == Notice()
@@ -112,12 +115,12 @@ def test_who_is_parked_or_over_a_cap_is_told_nothing_until_it_goes_on() -> None:
 
 def test_the_lead_is_told_at_the_start_of_a_turn_only() -> None:
     world = idle(LEAD)
-    world.note(members.Idle(name="bob", words="done", at=0))
+    world.note(roster_records.MemberIdle(name="bob", words="done", at=0))
     assert decide(world.view) == Rest()
     world.mail(USER, Plain(content="how is it going?"))
     assert [world.step(), decide(world.view)] == [Notice(), Think()]
     says(world, "TaskList")
-    world.note(members.Idle(name="carol", words="done", at=0))
+    world.note(roster_records.MemberIdle(name="carol", words="done", at=0))
     assert isinstance(world.step(), Act)
     assert [world.step(), world.step()] == [Think(), Rest()]
     world.mail(USER, Plain(content="and now?"))
@@ -127,7 +130,7 @@ def test_the_lead_is_told_at_the_start_of_a_turn_only() -> None:
 def test_the_lead_is_not_told_of_who_works() -> None:
     world = idle(LEAD)
     world.note(JOINED)
-    world.note(members.Working(name="bob", at=0))
+    world.note(roster_records.MemberWorking(name="bob", at=0))
     world.mail(USER, Plain(content="how is it going?"))
     assert decide(world.view) == Think()
 
@@ -170,10 +173,10 @@ def test_the_lead_is_told_what_others_did_on_the_board_in_front_of_its_next_answ
 def test_a_lead_is_not_woken_because_the_user_interrupted_a_teammate() -> None:
     world = idle(LEAD)
     for name in ("alice", "bob", "carol"):
-        world.note(members.Idle(name=name, at=0))
+        world.note(roster_records.MemberIdle(name=name, at=0))
     assert [world.step(), world.step()] == [Notice(), Think()]
-    world.note(members.Working(name="bob", at=0))
-    world.note(members.Idle(name="bob", held=True, at=0))
+    world.note(roster_records.MemberWorking(name="bob", at=0))
+    world.note(roster_records.MemberIdle(name="bob", held=True, at=0))
     assert decide(world.view) == Rest()
     world.mail(USER, Plain(content="how is it going?"))
     assert decide(world.view) == Notice()
@@ -228,6 +231,6 @@ def test_who_was_parked_is_told_that_its_task_was_released_before_it_answers() -
 
 def test_other_words_of_the_runtime_do_not_keep_back_the_news_of_the_team() -> None:
     world = idle(LEAD)
-    world.note(members.Idle(name="bob", at=0))
+    world.note(roster_records.MemberIdle(name="bob", at=0))
     world.record(Noticed(text="a reminder"))
     assert [world.step(), world.step()] == [Notice(), Think()]

@@ -21,12 +21,13 @@ from deskmate.core.agent.actions import (
     Take,
     Think,
 )
-from deskmate.core.agent.decide import TOGETHER, WORDS, decide
 from deskmate.core.agent.entries import Began, Did, Ended, Noticed, Opened, PermissionAsked, Reported, Said, WorkMode
 from deskmate.core.agent.open_calls import CALLS_CAP, NOT_BEGUN_IN_TIME, TIME_IS_UP
+from deskmate.core.agent.rules.decide import TOGETHER, WORDS, decide
+from deskmate.core.agent.rules.quiet import quiet
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Attempt, Mode
-from deskmate.core.team import members, roster_fold
+from deskmate.core.team import roster_fold, roster_records
 from deskmate.core.team.handshakes import PlanVerdict, Shake
 from deskmate.core.team.messages import (
     Interrupt,
@@ -37,7 +38,7 @@ from deskmate.core.team.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.team.quiet import quiet
+from deskmate.core.team.status import Parked, Waiting
 from deskmate.core.team.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.simulated_team import SimulatedTeam, add_task, idle, says
 
@@ -126,7 +127,7 @@ class TestManyCalls:
 class TestCalls:
     def test_reading_calls_run_together_and_others_one_by_one(self) -> None:
         world = idle()
-        world.note(members.PolicySet(by=USER, at=0, mode=Mode.BYPASS))
+        world.note(roster_records.PolicySet(by=USER, at=0, mode=Mode.BYPASS))
         ids = says(world, "read_file", "grep", "bash", "write_file")
         assert decide(world.view) == Act((ids[0], ids[1]))
         world.step()
@@ -142,9 +143,9 @@ class TestCalls:
             world.step()
             while isinstance(decide(world.view), Ask):
                 world.step()
-            assert decide(world.view) == Rest("waiting", "permission")
-            world.note(members.PolicySet(by=USER, at=0, add_rules=(f"allow {later}",)))
-            assert decide(world.view) == Rest("waiting", "permission")
+            assert decide(world.view) == Rest(Waiting("permission"))
+            world.note(roster_records.PolicySet(by=USER, at=0, add_rules=(f"allow {later}",)))
+            assert decide(world.view) == Rest(Waiting("permission"))
             world.mail(USER, PermissionResponse(request_id=edit, approve=approve))
             world.step()
             assert list(world.memory.calls) == [after]
@@ -152,21 +153,21 @@ class TestCalls:
 
     def test_reads_go_on_beside_a_read_that_waits_and_an_edit_does_not(self) -> None:
         world = idle()
-        world.note(members.PolicySet(by=USER, at=0, add_rules=("ask read_file", "allow edit_file")))
+        world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("ask read_file", "allow edit_file")))
         read, search, edit = says(world, "read_file", "grep", "edit_file")
         inside = {edit: Attempt("edit_file", ("a.py",), inside=True)}
         assert decide(replace(world.view, attempts=inside)) == Ask(read, ASKED)
         world.record(PermissionAsked(call=read, request_id=read))
         assert decide(replace(world.view, attempts=inside)) == Act((search,))
         world.record(Did(call=search, text="found"))
-        assert decide(replace(world.view, attempts=inside)) == Rest("waiting", "permission")
+        assert decide(replace(world.view, attempts=inside)) == Rest(Waiting("permission"))
 
     def test_all_questions_of_a_step_are_asked_before_the_first_is_answered(self) -> None:
         world = idle()
         ids = says(world, "edit_file", "read_file", "bash", "edit_file")
         asked = [action.call for _ in range(3) if isinstance(action := world.step(), Ask)]
         assert asked == [ids[0], ids[2], ids[3]]
-        assert decide(world.view) == Rest("waiting", "permission")
+        assert decide(world.view) == Rest(Waiting("permission"))
 
     def test_an_allowed_call_runs_once_and_a_refused_one_is_answered(self) -> None:
         for approve in (True, False):
@@ -182,7 +183,7 @@ class TestCalls:
         world = idle()
         (call,) = says(world, "bash")
         world.record(PermissionAsked(call=call, request_id=call))
-        world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
+        world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
         world.mail(USER, PermissionResponse(request_id=call, approve=True))
         assert isinstance(decide(world.view), Settle)
 
@@ -191,12 +192,12 @@ class TestCalls:
         (call,) = says(world, "bash")
         world.record(PermissionAsked(call=call, request_id=call))
         world.mail(USER, PermissionResponse(request_id=call, approve=True))
-        world.note(members.PolicySet(by=USER, at=0, attended=False))
+        world.note(roster_records.PolicySet(by=USER, at=0, attended=False))
         assert decide(world.view) == Act((call,))
 
     def test_nobody_there_to_ask_means_no(self) -> None:
         world = idle()
-        world.note(members.PolicySet(by=USER, at=0, attended=False))
+        world.note(roster_records.PolicySet(by=USER, at=0, attended=False))
         says(world, "bash")
         action = decide(world.view)
         assert isinstance(action, Settle)
@@ -242,7 +243,7 @@ class TestCalls:
         edit, after = says(world, "edit_file", "read_file")
         world.record(PermissionAsked(call=edit, request_id=edit))
         world.mail(USER, Plain(content="Use tabs."))
-        assert decide(world.view) == Rest("waiting", "permission")
+        assert decide(world.view) == Rest(Waiting("permission"))
         assert list(world.memory.requests) == [edit]
         world.mail(USER, PermissionResponse(request_id=edit, approve=True))
         # What nobody was asked about gives way to the user's words, as always.
@@ -321,13 +322,13 @@ class TestGoingOn:
         world = idle()
         world.over = "money"
         world.mail("bob", Plain(content="look"))
-        assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
+        assert [world.step(), world.step()] == [Park("money"), Rest(Parked("money"))]
         world.caps = "more"
         assert decide(world.view) == Park("money")
         world.over = None
         assert decide(world.view) == Think()
         world.caps = "caps"
-        assert decide(world.view) == Rest("parked", "money")
+        assert decide(world.view) == Rest(Parked("money"))
         world.mail(USER, Plain(content="go on"))
         assert decide(world.view) == Think()
 
@@ -336,7 +337,7 @@ class TestGoingOn:
         world.over = "money"
         assert decide(world.view) == Rest()
         add_task(world)
-        assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
+        assert [world.step(), world.step()] == [Park("money"), Rest(Parked("money"))]
 
     def test_a_full_context_is_compacted_once_and_then_parks(self) -> None:
         world = idle()
@@ -365,7 +366,7 @@ class TestGoingOn:
         (call,) = says(world, "Task")
         world.record(Began(calls=(call,)))
         world.record(Did(call=call, text="started", background="b1"))
-        assert [world.step(), world.step()] == [Think(), Rest("waiting", "background")]
+        assert [world.step(), world.step()] == [Think(), Rest(Waiting("background"))]
         world.record(Ended(background="b1", status="done"))
         assert [world.step(), world.step()] == [Think(), Rest()]
 
@@ -453,9 +454,9 @@ class TestPlanning:
         world = idle(planning=True)
         (call,) = says(world, "ExitPlanMode")
         world.record(Did(call=call, text="submitted", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
-        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
+        assert [world.step(), world.step()] == [Think(), Rest(Waiting("plan"))]
         world.mail("bob", PlanResponse(request_id=call, approve=True))
-        assert decide(world.view) == Rest("waiting", "plan")
+        assert decide(world.view) == Rest(Waiting("plan"))
         world.mail(LEAD, PlanResponse(request_id=call, approve=True))
         works = WorkMode(planning=False, attended=True, barred=())
         assert [world.step(), world.step()] == [Notice(work_mode=works), Think()]
@@ -485,15 +486,15 @@ class TestPlanning:
     @pytest.mark.parametrize("me", ["alice", LEAD])
     def test_a_mode_of_plan_is_planning_too_and_ends_with_the_approval(self, me: str) -> None:
         world = idle(me)
-        world.note(members.PolicySet(by=USER, at=0, mode=Mode.ACCEPT_EDITS))
-        world.note(members.PolicySet(by=USER, at=0, member=me, mode=Mode.PLAN))
+        world.note(roster_records.PolicySet(by=USER, at=0, mode=Mode.ACCEPT_EDITS))
+        world.note(roster_records.PolicySet(by=USER, at=0, member=me, mode=Mode.PLAN))
         world.mail(USER, Plain(content="change it"))
         planning = WorkMode(planning=True, attended=True, barred=())
         assert [world.step(), world.step()] == [Notice(work_mode=planning), Think()]
         (call,) = says(world, "ExitPlanMode")
         asked = USER if me == LEAD else LEAD
         world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=asked)))
-        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
+        assert [world.step(), world.step()] == [Think(), Rest(Waiting("plan"))]
         world.mail(USER, PlanResponse(request_id=call, approve=True))
         verdict = PlanVerdict(request_id=call, by=USER, approve=True)
         works = WorkMode(attended=True, barred=())
@@ -509,7 +510,7 @@ class TestPlanning:
         world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
         world.mail(LEAD, PlanResponse(request_id=call, approve=True))
         assert isinstance(world.step(), Notice)
-        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
+        world.note(roster_records.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
         assert isinstance(world.step(), Notice)
         assert (world.view.work_mode.planning, decide(world.view)) == (True, Think())
 
@@ -523,25 +524,25 @@ class TestPlanning:
 
     def test_one_whose_plan_mode_is_ended_by_the_user_waits_no_longer(self) -> None:
         world = idle()
-        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
+        world.note(roster_records.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
         world.mail(USER, Plain(content="change it"))
         world.step()
         (call,) = says(world, "ExitPlanMode")
         world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
-        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
-        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.DEFAULT))
+        assert [world.step(), world.step()] == [Think(), Rest(Waiting("plan"))]
+        world.note(roster_records.PolicySet(by=USER, at=0, member="alice", mode=Mode.DEFAULT))
         works = WorkMode(attended=True, barred=())
         assert [world.step(), world.step()] == [Notice(work_mode=works, closed=(call,)), Think()]
         assert world.memory.requests == {}
 
     def test_a_lead_that_nobody_attends_rests_on_the_plan_it_handed_in(self) -> None:
         world = idle(LEAD)
-        world.note(members.PolicySet(by=USER, at=0, mode=Mode.PLAN, attended=False))
+        world.note(roster_records.PolicySet(by=USER, at=0, mode=Mode.PLAN, attended=False))
         world.mail(USER, Plain(content="change it"))
         world.step()
         (call,) = says(world, "ExitPlanMode")
         world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=USER)))
-        assert decide(world.view) == Rest("waiting", "plan")
+        assert decide(world.view) == Rest(Waiting("plan"))
         world.mail(USER, Plain(content="say more"))
         assert decide(world.view) == Think()
 
@@ -556,26 +557,26 @@ class TestTheLead:
 
     def test_idle_records_alone_cost_no_turn(self) -> None:
         world = self.settled()
-        world.note(members.Idle(name="alice", at=0, words="done"))
-        world.note(members.Idle(name="bob", at=0, words="done"))
+        world.note(roster_records.MemberIdle(name="alice", at=0, words="done"))
+        world.note(roster_records.MemberIdle(name="bob", at=0, words="done"))
         assert decide(world.view) == Rest()
 
     def test_it_is_told_once_when_the_team_goes_quiet(self) -> None:
         world = self.settled()
         for name in ("alice", "bob", "carol"):
-            world.note(members.Idle(name=name, at=0))
+            world.note(roster_records.MemberIdle(name=name, at=0))
         assert quiet(world.view)
         assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
-        world.note(members.Working(name="bob", at=0))
-        world.note(members.Idle(name="bob", at=0))
+        world.note(roster_records.MemberWorking(name="bob", at=0))
+        world.note(roster_records.MemberIdle(name="bob", at=0))
         assert decide(world.view) == Notice()
 
     def test_a_team_is_not_quiet_while_mail_is_unheard_or_work_can_be_taken_or_someone_waits(self) -> None:
         world = self.settled()
         for name in ("alice", "bob", "carol"):
-            world.note(members.Idle(name=name, at=0))
+            world.note(roster_records.MemberIdle(name=name, at=0))
         assert not quiet(replace(world.view, unheard=frozenset({"bob"})))
-        waiting = members.Waiting(name="bob", on="permission", at=0)
+        waiting = roster_records.MemberWaiting(name="bob", on="permission", at=0)
         other = roster_fold.fold(world.roster, [])
         world.note(waiting)
         assert not quiet(world.view)
@@ -586,24 +587,24 @@ class TestTheLead:
     def test_a_team_is_not_quiet_while_who_rested_has_taken_a_task_and_is_if_it_rests_on_that(self) -> None:
         world = self.settled()
         for name in ("alice", "bob", "carol"):
-            world.note(members.Idle(name=name, at=0))
+            world.note(roster_records.MemberIdle(name=name, at=0))
         task = add_task(world, role="bob")
         assert world.post(Claimed(by="bob", at=0, task=task, epoch=0))
         assert not quiet(world.view)
-        world.note(members.Idle(name="bob", rests_on=((task, 1),), at=0))
+        world.note(roster_records.MemberIdle(name="bob", rests_on=((task, 1),), at=0))
         assert quiet(world.view)
 
     @pytest.mark.parametrize(
         ("event", "told"),
         [
-            (members.MemberParked(name="bob", reason="money", at=0), True),
-            (members.Left(name="bob", reason="crashed", at=0), True),
-            (members.Left(name="bob", reason="asked", agreed=True, at=0), True),
-            (members.Waiting(name="bob", on="permission", at=0), False),
-            (members.Idle(name="bob", words="a report", at=0), False),
+            (roster_records.MemberParked(name="bob", reason="money", at=0), True),
+            (roster_records.MemberLeft(name="bob", reason="crashed", at=0), True),
+            (roster_records.MemberLeft(name="bob", reason="asked", agreed=True, at=0), True),
+            (roster_records.MemberWaiting(name="bob", on="permission", at=0), False),
+            (roster_records.MemberIdle(name="bob", words="a report", at=0), False),
         ],
     )
-    def test_it_is_woken_by_who_is_parked_or_gone(self, event: members.Event, told: bool) -> None:
+    def test_it_is_woken_by_who_is_parked_or_gone(self, event: roster_records.Event, told: bool) -> None:
         world = self.settled()
         world.note(event)
         assert decide(world.view) == (Notice() if told else Rest())
@@ -615,17 +616,17 @@ class TestTheLead:
             world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.SHUTDOWN, asked=name)))
         world.step()
         world.mail("alice", ShutdownResponse(request_id=ids[0], approve=True))
-        world.note(members.Left(name="alice", agreed=True, at=0))
+        world.note(roster_records.MemberLeft(name="alice", agreed=True, at=0))
         assert decide(world.view) == Rest()
         world.mail("bob", ShutdownResponse(request_id=ids[1], approve=True))
         # Who agreed has not left yet.
         assert decide(world.view) == Rest()
-        world.note(members.Left(name="bob", agreed=True, at=0))
+        world.note(roster_records.MemberLeft(name="bob", agreed=True, at=0))
         assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
 
     def test_words_alone_wake_it_after_the_batch(self) -> None:
         world = self.settled()
-        world.note(members.Idle(name="bob", words="a report", only_words=True, at=0))
+        world.note(roster_records.MemberIdle(name="bob", words="a report", only_words=True, at=0))
         assert decide(world.view) == Rest()
         world.waited[WORDS] = 2.0
         assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]

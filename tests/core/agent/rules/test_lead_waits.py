@@ -8,17 +8,18 @@ import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import pytest
 
 from deskmate.core.agent.actions import Nudge, Park, Report, Rest, Stop, Take, Think
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.memory import EMPTY
+from deskmate.core.agent.rules.decide import decide
+from deskmate.core.agent.rules.quiet import acts_on, quiet
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team import members
+from deskmate.core.team import members, roster_records
 from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
@@ -29,7 +30,7 @@ from deskmate.core.team.messages import (
     PlanResponse,
     ShutdownRequest,
 )
-from deskmate.core.team.quiet import acts_on, quiet
+from deskmate.core.team.status import Idle, Parked, Resting, Waiting
 from deskmate.core.team.tasks import in_progress_of
 from tests.core.simulated_team import SimulatedTeam, add_task, idle
 
@@ -39,20 +40,23 @@ LIVES = 20_000 if os.environ.get("DESKMATE_SOAK") else 400
 
 def show(world: SimulatedTeam, rest: Rest) -> None:
     """Show on the roster that the teammate rests, as the runtime does."""
-    match rest:
-        case Rest(word="idle"):
+    match rest.status:
+        case Idle():
             unfinished = tuple((task.id, task.epoch) for task in in_progress_of(world.board, world.me))
             held = world.memory.interrupted or None
             heard = world.letters
             plans = world.memory.owes_plan or None
             world.note(
-                members.Idle(name=world.me, rests_on=unfinished or None, held=held, plans=plans, heard=heard, at=0)
+                roster_records.MemberIdle(
+                    name=world.me, rests_on=unfinished or None, held=held, plans=plans, heard=heard, at=0
+                )
             )
-        case Rest(word="parked", detail=reason):
-            world.note(members.MemberParked(name=world.me, reason=reason, heard=world.letters, at=0))
-        case Rest(detail=on):
-            body = {"name": world.me, "on": on, "heard": world.letters, "at": 0}
-            world.note(members.Waiting.model_validate(body))
+        case Parked(reason=reason):
+            world.note(roster_records.MemberParked(name=world.me, reason=reason, heard=world.letters, at=0))
+        case Waiting(on=on):
+            world.note(roster_records.MemberWaiting(name=world.me, on=on, heard=world.letters, at=0))
+        case unreachable:
+            assert_never(unreachable)
 
 
 def settled(world: SimulatedTeam, letters: Sequence[Letter] = (), *, starting: bool = False) -> bool:
@@ -66,17 +70,17 @@ def settled(world: SimulatedTeam, letters: Sequence[Letter] = (), *, starting: b
         unheard=frozenset({world.me} if waits_for(world.roster.members[world.me], letters) else ()),
     )
     others = [one for one in world.roster.teammates if one.name != world.me and one.here]
-    parked = {one.name: replace(one, status=replace(one.status, word="parked")) for one in others}
+    parked = {one.name: replace(one, status=Parked("")) for one in others}
     return quiet(replace(lead, roster=replace(world.roster, members={**world.roster.members, **parked})))
 
 
 def waits_for(member: members.Member, letters: Sequence[Letter]) -> bool:
     """Tell whether a member has a letter to act upon, these being the first in its mailbox that it has not heard."""
     envelopes = [Envelope(f"m{n}", sender, member.name, 0.0, message) for n, (sender, message) in enumerate(letters)]
-    return any(acts_on(member, member.status.heard + 1 + n, envelope) for n, envelope in enumerate(envelopes))
+    return any(acts_on(member, member.heard + 1 + n, envelope) for n, envelope in enumerate(envelopes))
 
 
-def at_rest(seed: int, *words: str) -> tuple[SimulatedTeam, random.Random] | None:
+def at_rest(seed: int, *kinds: type[Resting]) -> tuple[SimulatedTeam, random.Random] | None:
     """Return a world in the middle of a life in which the teammate was seen to come to one of these rests."""
     rng = random.Random(seed)
     world = SimulatedTeam("alice", planning=rng.random() < 0.2)
@@ -88,13 +92,13 @@ def at_rest(seed: int, *words: str) -> tuple[SimulatedTeam, random.Random] | Non
         if isinstance(action, Stop):
             return None
     show(world, action)
-    return (world, rng) if action.word in words else None
+    return (world, rng) if isinstance(action.status, kinds) else None
 
 
 @pytest.mark.behaviour("headless", "P2")
 def test_an_idle_teammate_that_the_lead_waits_for_has_something_to_do() -> None:
     waited = rested = 0
-    for found in filter(None, (at_rest(seed, "idle") for seed in range(LIVES))):
+    for found in filter(None, (at_rest(seed, Idle) for seed in range(LIVES))):
         world, rng = found
         for _ in range(6):
             # What may come between two looks of hers at the board: nobody writes to her, she is not killed.
@@ -116,7 +120,7 @@ def test_who_is_free_to_take_a_task_is_waited_for_until_it_has_or_was_parked(ove
     assert not settled(world)
     assert world.step() == (Park(over) if over else Take(1))
     if over:
-        show(world, Rest("parked", over))
+        show(world, Rest(Parked(over)))
     assert settled(world) is bool(over)
 
 
@@ -133,7 +137,7 @@ def test_a_member_whose_mode_is_plan_is_not_waited_for_to_take_a_task() -> None:
     show(world, Rest())
     add_task(world)
     assert not settled(world)
-    world.note(members.PolicySet(by=USER, member="alice", mode=Mode.PLAN, at=0))
+    world.note(roster_records.PolicySet(by=USER, member="alice", mode=Mode.PLAN, at=0))
     assert settled(world)
 
 
@@ -156,13 +160,13 @@ def test_whom_the_user_interrupted_is_not_waited_for_and_whom_the_lead_then_wrot
 # -- mail and starting ------------------------------------------------------------------------------
 
 WORD, STOP = Plain(content="go on"), ShutdownRequest(request_id="r")
-IDLE = members.Idle(name="alice", heard=1, at=0)
-HELD = members.Idle(name="alice", heard=1, held=True, at=0)
-PLAN = members.Waiting(name="alice", on="plan", heard=1, at=0)
-ASKS = members.Waiting(name="alice", on="permission", heard=1, at=0)
-PARKED = members.MemberParked(name="alice", reason="rejected", heard=1, at=0)
-DEAD = members.MemberParked(name="alice", reason="failed", heard=1, known=2, at=0)
-CUT = members.MemberParked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0)
+IDLE = roster_records.MemberIdle(name="alice", heard=1, at=0)
+HELD = roster_records.MemberIdle(name="alice", heard=1, held=True, at=0)
+PLAN = roster_records.MemberWaiting(name="alice", on="plan", heard=1, at=0)
+ASKS = roster_records.MemberWaiting(name="alice", on="permission", heard=1, at=0)
+PARKED = roster_records.MemberParked(name="alice", reason="rejected", heard=1, at=0)
+DEAD = roster_records.MemberParked(name="alice", reason="failed", heard=1, known=2, at=0)
+CUT = roster_records.MemberParked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0)
 
 
 @pytest.mark.behaviour("headless")
@@ -179,7 +183,7 @@ CUT = members.MemberParked(name="alice", reason="cut", heard=1, known=2, only_us
         (PLAN, [], True),
         (PLAN, [(LEAD, PlanResponse(request_id="p", approve=True))], False),
         (ASKS, [], False),
-        (members.Working(name="alice", at=0), [], False),
+        (roster_records.MemberWorking(name="alice", at=0), [], False),
         # Parked by itself: any new word of those in charge lets it go on, and no other.
         (PARKED, [], True),
         (PARKED, [("bob", WORD)], True),
@@ -198,7 +202,9 @@ CUT = members.MemberParked(name="alice", reason="cut", heard=1, known=2, only_us
         (CUT, [(LEAD, WORD), (USER, WORD)], False),
     ],
 )
-def test_whom_mail_will_move_is_waited_for(status: members.Event, letters: list[Letter], is_settled: bool) -> None:
+def test_whom_mail_will_move_is_waited_for(
+    status: roster_records.Event, letters: list[Letter], is_settled: bool
+) -> None:
     world = idle()
     world.note(status)
     assert settled(world, letters) is is_settled
@@ -214,7 +220,7 @@ def letter(rng: random.Random) -> Letter:
 @pytest.mark.behaviour("headless", "P2")
 def test_a_teammate_at_rest_that_the_lead_does_not_wait_for_does_nothing_about_its_mail() -> None:
     missed = waited = 0
-    for found in filter(None, (at_rest(seed, "idle", "parked", "waiting") for seed in range(LIVES))):
+    for found in filter(None, (at_rest(seed, Idle, Parked, Waiting) for seed in range(LIVES))):
         world, rng = found
         letters = [letter(rng) for _ in range(rng.randint(0, 3))]
         was_settled = settled(world, letters)
@@ -226,7 +232,7 @@ def test_a_teammate_at_rest_that_the_lead_does_not_wait_for_does_nothing_about_i
         if isinstance(action, Rest):
             # It has heard all and rests: nobody waits for its mail any more.
             show(world, action)
-            assert settled(world) or action.detail in ("permission", "background", "retry")
+            assert settled(world) or action.status in (Waiting("permission"), Waiting("background"), Waiting("retry"))
         missed += was_settled
         waited += not was_settled and bool(letters)
         assert world.board.number == before

@@ -4,12 +4,14 @@
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.log.records import Item
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, calls_for_action, envelope_in
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.core.team.tasks import Task, assigned, in_progress_of, next_claimable
 
 
@@ -24,17 +26,17 @@ def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
 
     A parked teammate acts only on a message that lets it go on.
     """
-    if number <= member.status.heard:
+    if number <= member.heard:
         return False
-    if member.status.word == "parked":
+    if isinstance(member.status, Parked):
         return lets_go_on(member, number, envelope)
     return calls_for_action(envelope.message)
 
 
 def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
     """Tell whether the message with this number in its mailbox lets a parked member go on."""
-    asked = number > parked.status.known and calls_for_action(envelope.message)
-    return asked and envelope.sender in ({USER} if parked.status.only_user else IN_CHARGE)
+    asked = number > parked.known and calls_for_action(envelope.message)
+    return asked and envelope.sender in ({USER} if parked.only_user else IN_CHARGE)
 
 
 def has_word(parked: Member, items: Iterable[Item]) -> bool:
@@ -47,16 +49,16 @@ def _settled(view: View, member: Member) -> bool:
     # For a member that is starting, the roster shows what it did before. What it will do now is not known yet.
     if member.name in view.starting | view.unheard:
         return False
-    match member.status.word:
-        case "parked":
+    match member.status:
+        case Parked() | Waiting("plan"):
             return True
-        case "waiting":
-            return member.status.detail == "plan"
-        case "idle":
+        case Idle():
             rests = member.held or view.roster.plans(member.name)
             return rests or not (next_task(view, member) or _began(view, member))
-        case _:
+        case Working() | Waiting() | Left():
             return False
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _began(view: View, member: Member) -> bool:

@@ -1,26 +1,26 @@
 """What a member is shown to be doing."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from deskmate.core.agent.turn_results import last_turn
 from deskmate.core.log.names import LEAD, box
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Idle, MemberParked, Waiting, Working
+from deskmate.core.team.roster_records import MemberIdle, MemberParked, MemberWaiting, MemberWorking, StatusRecord
+from deskmate.core.team.status import Idle, Left, Parked, Resting, Status, Waiting, Working
 from deskmate.core.team.tasks import in_progress_of
 from deskmate.runtime.events import Changed
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
 
 _WORDS = 2_000
-_RESTING = ("idle", "waiting", "parked")
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """A status as others see it. `heard` matters if a teammate rests, `plan` if it works."""
 
-    word: str
-    detail: str
+    status: Status
     heard: int
     plan: PlanVerdict | None = None
 
@@ -32,58 +32,68 @@ class StatusReporter:
         self._team_state, self._transcript, self._name = team_state, transcript, name
         self._shown: _Shown | None = None
 
-    async def show(self, word: str, detail: str = "") -> None:
-        """Show a status in the words of the roster, unless it is shown already.
+    async def show(self, status: Working | Resting) -> None:
+        """Show a status, unless it is shown already.
 
         A resting teammate shows its status again after it heard mail that started no turn. Only the roster tells
         others that it has heard its mail.
         """
-        heard = self._heard if word in _RESTING and self._name != LEAD else 0
-        now = _Shown(word, detail, heard, self._transcript.memory.verdict if word == "working" else None)
+        now = self._as_shown(status, self._heard, self._transcript.memory.verdict)
         if self._shown == now:
             return
         # The status that an earlier process recorded is still on the roster.
         before = self._shown or self._stands()
-        again = before is not None and (before.word, before.detail) == (word, detail)
+        again = before is not None and before.status == status
         is_told = again and self._shown is not None
         self._shown = now
         # The roster first: a listener of the feed must find the status there.
         if self._name and before != now:
-            await self._team_state.roster.status(self._event(self._name, word, detail, again=again))
+            await self._team_state.roster.status(self._record(self._name, status, again=again))
         if not is_told:
-            self._team_state.feed.tell(Changed(self._transcript.name, word, detail))
+            self._team_state.feed.tell(Changed(self._transcript.name, status))
 
-    def _stands(self) -> "_Shown | None":
+    def _stands(self) -> _Shown | None:
         if self._name is None:
             return None
         member = self._team_state.roster.state.members[self._name]
-        status, heard = member.status, member.status.heard
-        heard = heard if status.word in _RESTING and self._name != LEAD else 0
-        return _Shown(status.word, status.detail, heard, member.verdict if status.word == "working" else None)
+        return self._as_shown(member.status, member.heard, member.verdict)
+
+    def _as_shown(self, status: Status, heard: int, verdict: PlanVerdict | None) -> _Shown:
+        match status:
+            case Working():
+                return _Shown(status, 0, verdict)
+            case Idle() | Waiting() | Parked():
+                return _Shown(status, 0 if self._name == LEAD else heard)
+            case Left():
+                return _Shown(status, 0)
+            case unreachable:
+                assert_never(unreachable)
 
     @property
     def _heard(self) -> int:
         name = self._transcript.name
         return self._transcript.memory.cursors.get(box(name, self._team_state.roster.state.away), 0)
 
-    def _event(self, name: str, word: str, detail: str, *, again: bool) -> Working | Idle | Waiting | MemberParked:
+    def _record(self, name: str, status: Working | Resting, *, again: bool) -> StatusRecord:
         at, heard = self._team_state.writer.clock.timestamp(), self._heard
         plans = self._transcript.memory.owes_plan or None
-        match word, detail:
-            case "idle", _:
+        match status:
+            case Idle():
                 return self._idle(name, again=again)
-            case "waiting", ("permission" | "plan" | "retry" | "background") as on:
-                return Waiting(name=name, on=on, plans=plans, heard=heard, at=at)
-            case "parked", _:
-                return MemberParked(name=name, reason=detail, plans=plans, heard=heard, at=at)
-            case _:
-                return Working(name=name, plan=self._transcript.memory.verdict, plans=plans, at=at)
+            case Waiting(on=on):
+                return MemberWaiting(name=name, on=on, plans=plans, heard=heard, at=at)
+            case Parked(reason=reason):
+                return MemberParked(name=name, reason=reason, plans=plans, heard=heard, at=at)
+            case Working():
+                return MemberWorking(name=name, plan=self._transcript.memory.verdict, plans=plans, at=at)
+            case unreachable:
+                assert_never(unreachable)
 
-    def _idle(self, name: str, *, again: bool) -> Idle:
+    def _idle(self, name: str, *, again: bool) -> MemberIdle:
         """Return the record of a turn's end. Only the first one has its outcome, not one shown again."""
         turn, interrupted = last_turn(name, self._transcript.entries), self._transcript.memory.interrupted
         words = _cut(self._transcript.last_words)
-        return Idle(
+        return MemberIdle(
             name=name,
             words=words,
             peers=() if again else turn.peers,

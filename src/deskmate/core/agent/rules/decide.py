@@ -6,6 +6,7 @@ runtime carries out the action, records it, and asks again.
 """
 
 from collections.abc import Callable
+from typing import assert_never
 
 from deskmate.core.agent.actions import (
     Act,
@@ -23,8 +24,9 @@ from deskmate.core.agent.actions import (
     Think,
 )
 from deskmate.core.agent.notices import changes_text, comings, is_news_for_lead
-from deskmate.core.agent.nudges import nudge
 from deskmate.core.agent.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_TIME, TIME_IS_UP, OpenCall
+from deskmate.core.agent.rules.nudges import nudge
+from deskmate.core.agent.rules.quiet import next_task, quiet
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import differs
 from deskmate.core.policy.permissions import Effect, Verdict
@@ -32,7 +34,7 @@ from deskmate.core.policy.tool_table import TOOLS, AgentKind
 from deskmate.core.policy.verdicts import asking, verdict_on
 from deskmate.core.team.handshakes import Shake, plans_among
 from deskmate.core.team.members import Member, mode_approved
-from deskmate.core.team.quiet import next_task, quiet
+from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.core.team.tasks import Task, TaskStatus, in_progress_of
 
 DEADLINE_SECONDS = 30.0
@@ -52,8 +54,8 @@ def decide(view: View) -> Action:
 
 
 def _gone(view: View) -> Action | None:
-    if not view.me.here:
-        return Stop(view.me.status.detail, agreed=view.me.agreed)
+    if isinstance(view.me.status, Left):
+        return Stop(view.me.status.reason, agreed=view.me.status.agreed)
     late = [id_ for id_ in view.memory.demands if view.waited.get(id_, 0.0) >= DEADLINE_SECONDS]
     return Stop(f"forced: no answer to a shutdown request in {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
 
@@ -193,7 +195,7 @@ def _withdraw(view: View) -> Action | None:
 
 
 def _await_verdict(view: View) -> Action | None:
-    return Rest("waiting", "permission") if view.memory.calls else None
+    return Rest(Waiting("permission")) if view.memory.calls else None
 
 
 # -- going on -------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ def _stay(view: View) -> Action | None:
     """Stay parked until the user or lead writes or the caps change; stay interrupted until one of them writes."""
     parked = view.memory.parked
     if parked and parked.caps == view.caps:
-        return Rest("parked", parked.reason)
+        return Rest(Parked(parked.reason))
     return Rest() if view.memory.interrupted else None
 
 
@@ -223,7 +225,7 @@ def _plan_is_answer(view: View) -> Action | None:
 
 
 def _await_answer(view: View) -> Action | None:
-    return Rest("waiting", "plan") if plans_among(view.memory.requests.values()) else None
+    return Rest(Waiting("plan")) if plans_among(view.memory.requests.values()) else None
 
 
 def _think(view: View) -> Action | None:
@@ -318,22 +320,24 @@ def _notable(view: View) -> list[int]:
     asked = [request.asked for request in view.memory.requests.values() if request.shake is Shake.SHUTDOWN]
     asking = any(view.roster.here(name) for name in (*asked, *view.memory.leaving))
     heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
-    numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking)]
+    numbers = [member.status_in for member in view.roster.teammates if _worth_a_turn(member, asking)]
     if heard_out:
         numbers += [number for member in view.roster.teammates for number, _ in member.reports]
     # The user made the interrupt. It alone does not wake the lead, who might undo it.
-    rests = [member.status.number for member in view.roster.teammates if not member.interrupted]
+    rests = [member.status_in for member in view.roster.teammates if not member.interrupted]
     return [*numbers, *rests] if quiet(view) else numbers
 
 
 def _worth_a_turn(member: Member, asking: bool) -> bool:
-    match member.status.word:
-        case "parked":
+    match member.status:
+        case Parked():
             return True
-        case "left":
-            return not (member.agreed and asking)
-        case _:
+        case Left(agreed=agreed):
+            return not (agreed and asking)
+        case Working() | Idle() | Waiting():
             return False
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _take(view: View) -> Action | None:
@@ -347,7 +351,7 @@ def _take(view: View) -> Action | None:
 
 
 def _rest(view: View) -> Action:
-    return _await_answer(view) or (Rest("waiting", "background") if view.memory.background else Rest())
+    return _await_answer(view) or (Rest(Waiting("background")) if view.memory.background else Rest())
 
 
 RULES: tuple[Callable[[View], Action | None], ...] = (

@@ -5,18 +5,19 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core.agent.actions import Act, Ask, Compact, Rest, Settle
-from deskmate.core.agent.decide import decide
 from deskmate.core.agent.entries import Began, Did, PermissionAsked
+from deskmate.core.agent.rules.decide import decide
 from deskmate.core.log.names import USER
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, standing_rule
 from deskmate.core.policy.tool_table import TOOLS
-from deskmate.core.team import members
+from deskmate.core.team import roster_records
 from deskmate.core.team.messages import Interrupt, PermissionResponse, Plain
-from tests.core.agent.test_decide import idle, says
+from deskmate.core.team.status import Waiting
+from tests.core.agent.rules.test_decide import idle, says
 
 
 def offered(attempt: Attempt, *rules: str, mode: Mode = Mode.DEFAULT) -> PermissionRule | None:
-    known = [members.parse_rule(text) for text in rules]
+    known = [roster_records.parse_rule(text) for text in rules]
     return standing_rule(attempt, mode=mode, rules=known, traits=TOOLS, confined=False)
 
 
@@ -29,7 +30,7 @@ def test_a_question_names_the_rule_that_would_have_allowed_the_call() -> None:
     assert isinstance(action, Ask)
     assert (action.call, action.rule) == (call, "allow bash(make test)")
     assert action.rule
-    world.note(members.PolicySet(by=USER, at=0, add_rules=(action.rule,)))
+    world.note(roster_records.PolicySet(by=USER, at=0, add_rules=(action.rule,)))
     assert not isinstance(decide(replace(world.view, attempts=attempts)), Ask)
 
 
@@ -54,8 +55,8 @@ def test_a_question_that_waits_is_denied_once_nobody_attends() -> None:
     world = idle()
     (call,) = says(world, "bash")
     world.record(PermissionAsked(call=call, request_id=call))
-    assert decide(world.view) == Rest("waiting", "permission")
-    world.note(members.PolicySet(by=USER, at=0, attended=False))
+    assert decide(world.view) == Rest(Waiting("permission"))
+    world.note(roster_records.PolicySet(by=USER, at=0, attended=False))
     action = decide(world.view)
     assert isinstance(action, Settle)
     assert (action.calls, "nobody is here to answer" in action.text) == ((call,), True)
@@ -74,7 +75,7 @@ def test_a_question_that_waits_is_settled_by_what_is_permitted_since() -> None:
         world = idle()
         (call,) = says(world, "bash")
         world.record(PermissionAsked(call=call, request_id=call))
-        world.note(members.PolicySet.model_validate({"by": USER, "at": 0, **policy}))
+        world.note(roster_records.PolicySet.model_validate({"by": USER, "at": 0, **policy}))
         action = decide(world.view)
         assert isinstance(action, expected), policy
         assert not isinstance(action, Act | Settle) or action.calls == (call,)
@@ -85,12 +86,12 @@ def test_what_a_rule_allows_since_runs_in_its_turn_and_the_others_wait() -> None
     calls = says(world, "edit_file", "bash", "edit_file")
     for call in calls:
         world.record(PermissionAsked(call=call, request_id=call))
-    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow edit_file",)))
+    world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("allow edit_file",)))
     inside = Attempt("edit_file", ("a.py",), inside=True)
     attempts = {calls[0]: inside, calls[2]: inside}
     assert decide(replace(world.view, attempts=attempts)) == Act((calls[0],))
     world.record(Did(call=calls[0], text="edited"))
-    assert decide(replace(world.view, attempts=attempts)) == Rest("waiting", "permission")
+    assert decide(replace(world.view, attempts=attempts)) == Rest(Waiting("permission"))
 
 
 def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
@@ -98,7 +99,7 @@ def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
     calls = says(world, "bash", "bash")
     for call in calls:
         world.record(PermissionAsked(call=call, request_id=call))
-    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
+    world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
     world.mail(USER, Plain(content="ModelCalls the cache."))
     assert decide(world.view) == Act((calls[0],))
     world.mail(USER, Interrupt())
@@ -109,7 +110,7 @@ def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:
     world = idle()
     (call,) = says(world, "bash")
     world.record(PermissionAsked(call=call, request_id=call))
-    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
+    world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
     world.record(Began(calls=(call,)))
     world.record(Did(call=call, text="ran"))
     before = decide(world.view)
@@ -122,7 +123,7 @@ def test_an_answer_that_came_before_they_left_still_counts() -> None:
     (call,) = says(world, "bash")
     world.record(PermissionAsked(call=call, request_id=call))
     world.mail(USER, PermissionResponse(request_id=call, approve=False, content="not now"))
-    world.note(members.PolicySet(by=USER, at=0, attended=False))
+    world.note(roster_records.PolicySet(by=USER, at=0, attended=False))
     assert decide(world.view) == Settle((call,), "The user refused this call: not now")
 
 
@@ -140,7 +141,7 @@ def test_of_a_completion_that_nothing_is_known_of_the_rules_see_the_command_that
     world = idle()
     (call,) = says(world, "TaskUpdate")
     assert isinstance(decide(replace(world.view, attempts={})), Ask)
-    world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
+    world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
     action = decide(replace(world.view, attempts={}))
     assert isinstance(action, Settle)
     assert (action.calls, action.text) == ((call,), "Denied by the rule 'deny bash'. Do without this call.")

@@ -1,0 +1,6 @@
+"""What an agent does next. Start reading at `decide`.
+
+decide  the next action, as an ordered table of rules
+quiet   whether a team has nothing left to do
+nudges  work that is left at the end, and who is reminded of it
+"""

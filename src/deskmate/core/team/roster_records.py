@@ -1,0 +1,200 @@
+"""Roster records: who joined, what each member is doing, what is permitted.
+
+A status is a record, never mail: every face sees it at once, and it costs nobody a turn.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.names import USER, known_name
+from deskmate.core.log.records import Json
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.caps import CapsSet
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.status import WaitsOn
+from deskmate.errors import BadInput
+
+
+def parse_rule(text: str) -> PermissionRule:
+    """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
+    effect, _, rest = text.partition(" ")
+    if effect not in set(Effect):
+        raise BadInput(
+            f"{ascii(text)[:80]} is not a rule", "Write allow, ask or deny, then a tool, such as: allow bash(ls *)"
+        )
+    return PermissionRule.parse(Effect(effect), rest)
+
+
+def _is_rule(text: str) -> str:
+    parse_rule(text)
+    return text
+
+
+def _is_team(name: str) -> str:
+    return known_name(name, "team")
+
+
+Name = Annotated[str, AfterValidator(known_name)]
+TeamName = Annotated[str, AfterValidator(_is_team)]
+RuleText = Annotated[str, AfterValidator(_is_rule)]
+
+
+class TeamFounded(Fact):
+    """The team began with the lead as its first member. `home`: the team its lead came from."""
+
+    type: Literal["team_founded"] = "team_founded"
+    team: TeamName
+    description: str = ""
+    home: TeamName | None = None
+    at: float
+
+
+class Joined(Fact):
+    """A teammate joined. This record is enough: the supervisor starts every member that has not left.
+
+    `plan`: it hands in a plan first. `mode` is what it may do after that.
+    """
+
+    type: Literal["member_joined"] = "member_joined"
+    name: Name
+    agent_type: AgentType = AgentType.GENERAL
+    role: str = ""
+    prompt: str = ""
+    model: str | None = None
+    mode: Mode | None = None
+    plan: bool | None = None
+    launcher: str = "inline"
+    isolation: str | None = None
+    at: float
+    cause: str | None = None
+
+
+class MemberWorking(Fact):
+    """A member began a turn. `plan`: the answer to its plan with which it continues.
+
+    `plans`, here and below: it was spawned to plan first, and none of its plans is approved yet.
+    """
+
+    type: Literal["member_working"] = "member_working"
+    name: Name
+    plan: PlanVerdict | None = None
+    plans: bool | None = None
+    at: float
+
+
+class MemberIdle(Fact):
+    """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
+
+    `only_words`: it completed and sent nothing, so the words are its only result. `rests_on`: the task it leaves
+    unfinished, with its epoch; it took any other task in progress since then, and works on that. `held`: the user
+    interrupted it, and it takes no task until the user or lead writes.
+    """
+
+    type: Literal["member_idle"] = "member_idle"
+    name: Name
+    words: str = ""
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+    rests_on: tuple[tuple[int, int], ...] | None = None
+    held: bool | None = None
+    plans: bool | None = None
+    heard: int = 0
+    at: float
+
+
+class MemberWaiting(Fact):
+    """A member waits for something outside."""
+
+    type: Literal["member_waiting"] = "member_waiting"
+    name: Name
+    on: WaitsOn
+    plans: bool | None = None
+    heard: int = 0
+    at: float
+
+
+class MemberParked(Fact):
+    """A member waits for mail above number `known` from the lead or the user, or (`only_user`) from the user."""
+
+    type: Literal["member_parked"] = "member_parked"
+    name: Name
+    reason: str
+    plans: bool | None = None
+    heard: int = 0
+    known: int | None = None
+    only_user: bool | None = None
+    at: float
+
+
+class MemberLeft(Fact):
+    """A member left for good, after hearing this much mail. `agreed`: it was asked to leave and agreed."""
+
+    type: Literal["member_left"] = "member_left"
+    name: Name
+    reason: str = ""
+    agreed: bool = False
+    heard: int = 0
+    at: float
+
+
+RestRecord = MemberIdle | MemberWaiting | MemberParked
+StatusRecord = MemberWorking | RestRecord
+
+
+class PolicySet(Fact):
+    """The lead's process or the user changed what is permitted, for the team or for one member.
+
+    `delegate`: whether the lead leaves files and commands to others. `sandbox`: how far commands are confined from now
+    on. `attended`: a process starts to run the lead, and whether a person is there. `caps`: the limits that the user
+    set. They apply until the next such process starts.
+    """
+
+    type: Literal["policy_set"] = "policy_set"
+    by: Name
+    member: Name | None = None
+    mode: Mode | None = None
+    add_rules: tuple[RuleText, ...] = ()
+    remove_rules: tuple[RuleText, ...] = ()
+    attended: bool | None = None
+    delegate: bool | None = None
+    sandbox: str | None = None
+    caps: CapsSet | None = None
+    at: float
+
+
+class RosterLossAccepted(Fact):
+    """A person accepted that the record of this number is lost."""
+
+    type: Literal["accepted"] = "accepted"
+    by: Name = USER
+    number: int
+    at: float
+
+
+Event = (
+    TeamFounded
+    | Joined
+    | MemberWorking
+    | MemberIdle
+    | MemberWaiting
+    | MemberParked
+    | MemberLeft
+    | PolicySet
+    | RosterLossAccepted
+)
+KINDS: tuple[type[Event], ...] = (
+    TeamFounded,
+    Joined,
+    MemberWorking,
+    MemberIdle,
+    MemberWaiting,
+    MemberParked,
+    MemberLeft,
+    PolicySet,
+    RosterLossAccepted,
+)
+read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
