@@ -76,8 +76,8 @@ class Unsynced:
         self._store = store
         self.changed, self.hold = store.changed, store.hold
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        return await self._store.append(stream, record, expect=expect, sync=False)
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        return await self._store.append(stream, *records, expect=expect, sync=False)
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         return await self._store.read(stream, after, sync=False)

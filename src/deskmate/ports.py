@@ -1,6 +1,6 @@
 """The seams: what the runtime needs from the outside, as narrow as possible.
 
-The adapters in `stores/`, `models/`, `tools/`, `workspaces/` and `launchers/` implement them. `runtime/` uses them and
+The adapters in `stores/`, `models/`, `tools/`, `workspace/` and `launchers/` implement them. `runtime/` uses them and
 never knows which adapter it has. `ToolContext` is the opposite: what the runtime lets a tool touch.
 """
 
@@ -40,12 +40,14 @@ class Seat(Protocol):
 class Store(Protocol):
     """Append-only, numbered streams, and seats. Numbers grow, but need not be contiguous."""
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Append one record and return its number. With `expect`, only if the last record has that number (0: empty).
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        """Append records in this order, with one write and nothing in between. Return their numbers.
 
-        Raises Conflict (read and decide again) or TooLarge. After StoreUnavailable the record may or may not have been
-        written: append the same record again. The caller stamps `run` (random, one per process start) and `ord`
-        (counts up) into it. If the first try had written the record, the store returns its number and writes nothing.
+        With `expect`, only if the last record has that number (0: empty). Raises Conflict (read and decide again),
+        TooLarge or BadRecord, and then writes nothing. The caller stamps `run` (random, one per process start) and
+        `ord` (counts up) into each record. After StoreUnavailable or a kill, none, all or the first few may have been
+        written, never one without those before it. After StoreUnavailable, append the same records again: the store
+        writes only those that are not there yet. If another writer came first, an `expect` then raises Conflict.
         With `sync`, a power loss after the return removes nothing. Without it, a power loss may remove the last second,
         but a killed process still loses nothing. Cancellation does not interrupt it.
         """
@@ -149,10 +151,7 @@ class Workspace(Protocol):
         """The absolute path of the folder."""
 
     async def locate(self, path: str) -> tuple[str, bool]:
-        """Return a path resolved, relative to the root, and whether it is inside; absolute if it is outside.
-
-        A path that does not exist yet is resolved as far as it does.
-        """
+        """Return a path, resolved as far as it exists, and whether it is inside. Then it is relative to the root."""
 
     async def is_autorun(self, path: str) -> bool:
         """Tell whether a program of the user runs commands from a file at this path without asking."""

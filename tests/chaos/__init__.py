@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deskmate.core.log.records import encode, stamp
+from deskmate.core.log.records import encode_together
 from deskmate.stores.stream_file import StreamFile
 
 TIMES = 10 if os.environ.get("DESKMATE_SOAK") == "1" else 1
@@ -34,4 +34,5 @@ def letter(ordinal: int, content: str = "", run: str = "r") -> dict[str, object]
 
 def put(stream: StreamFile, record: dict[str, object], *, sync: bool = True) -> int:
     """Append to one file without a store around it."""
-    return stream.append(encode(record), stamp(record), None, sync=sync)
+    [number] = stream.append(encode_together([record]), None, sync=sync)
+    return number

@@ -313,7 +313,7 @@ async def test_halfway_a_transcript_holds_what_was_open_then(store: JsonlStore) 
 async def test_appending_goes_on_behind_it(stream: str, workspace: Path, store: JsonlStore) -> None:
     before, path = list(await store.read(stream)), on_disk(workspace, stream)
     data = path.read_bytes()
-    record = await LogWriter(store, FakeClock()).append(stream, {"type": "new"}, expect=before[-1].number)
+    [record] = await LogWriter(store, FakeClock()).append(stream, {"type": "new"}, expect=before[-1].number)
     assert record.number == len(STREAMS[stream][1]) + 1
     assert list(await store.read(stream)) == [*before, record]
     assert path.read_bytes().startswith(data)

@@ -62,12 +62,12 @@ class FaultyStore:
     def forget(self) -> None:
         self._deeds.clear()
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
         await self._meddle("before append", stream)
-        number = await self._store.append(stream, record, expect=expect, sync=sync)
+        numbers = await self._store.append(stream, *records, expect=expect, sync=sync)
         self.appended.append(stream)
         await self._meddle("after append", stream)
-        return number
+        return numbers
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         await self._meddle("before read", stream)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.log.records import Damaged, Item, Json, Record, encode, stamp
+from deskmate.core.log.records import Damaged, Item, Json, Record, encode, encode_together
 from deskmate.errors import Conflict
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import LOCK, PrivateFolder
@@ -67,8 +67,8 @@ def letter(ordinal: int) -> Json:
 
 
 def put(stream: StreamFile, ordinal: int, expect: int | None = None, *, sync: bool = True) -> int:
-    body = letter(ordinal)
-    return stream.append(encode(body), stamp(body), expect, sync=sync)
+    [number] = stream.append(encode_together([letter(ordinal)]), expect, sync=sync)
+    return number
 
 
 def fill(stream: StreamFile, count: int) -> list[Item]:

@@ -208,8 +208,8 @@ class Agent:
         # An agent about to leave would not answer this mail. Unheard mail goes back to its sender.
         while not self._transcript.memory.done and await self._mailbox.hear(self._transcript):
             pass
-        for ended in self._jobs.ended(self._transcript.memory.background):
-            await self._transcript.record(ended)
+        if ended := self._jobs.ended(self._transcript.memory.background):
+            await self._transcript.record(*ended)
         self._starting = self._team_state.starting.names
         # One after the other: there is mostly nothing new, and then three tasks cost more than the reads.
         await self._team_state.roster.refresh()

@@ -42,10 +42,10 @@ class JointStore:
 
     # -- the five methods -------------------------------------------------------------------------
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Append one record and return its number. `Store` has the details."""
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        """Append records and return their numbers. `Store` has the details."""
         store, name = self._at(stream)
-        return await store.append(name, record, expect=expect, sync=sync)
+        return await store.append(name, *records, expect=expect, sync=sync)
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return everything after the number `after`. `Store` has the details."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 from anyio.lowlevel import checkpoint
 
 from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
-from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, encode, stamp
+from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, encode, encode_together
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
@@ -88,19 +88,19 @@ class JsonlStore:
 
     # -- the four methods -------------------------------------------------------------------------
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Append one record and return its number. `Store` has the details."""
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        """Append records and return their numbers. `Store` has the details."""
         check_number(expect or 0)
-        file, body, mark = self._file(stream), encode(record), stamp(record)
+        file, lines = self._file(stream), encode_together(records)
 
-        def write() -> int:
-            number = file.append(body, mark, expect, sync=sync)
+        def write() -> list[int]:
+            numbers = file.append(lines, expect, sync=sync)
             self._note_written(file, sync=sync)
-            return number
+            return numbers
 
-        number = await self._threads.run(write)
+        numbers = await self._threads.run(write)
         self._wakeups.ring(_place(file))
-        return number
+        return numbers
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return everything after the number `after`. `Store` has the details."""

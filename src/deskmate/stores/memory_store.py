@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.core.log.names import split_seat, split_stream
-from deskmate.core.log.records import Item, Json, Make, Record, Stamp, check_number, decode, encode, stamp
+from deskmate.core.log.records import Item, Json, Make, Record, Stamp, check_number, decode, encode_together
 from deskmate.errors import Conflict, Held, StoreCorrupt
 from deskmate.ports import Seat
 
@@ -33,38 +33,35 @@ class MemoryStore:
         self._holders: dict[str, str] = {}
         self._freed = anyio.Event()
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Append one record and return its number. `Store` has the details."""
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        """Append records and return their numbers. `Store` has the details."""
         split_stream(stream)
         check_number(expect or 0)
-        body, mark = encode(record), stamp(record)
+        lines = encode_together(records)
         await anyio.lowlevel.checkpoint()
-        records = self._streams.setdefault(stream, [])
-        if number := self._places.setdefault(stream, {}).get(mark):
-            return number
-        if expect is not None and expect != len(records):
-            if expect > len(records):
-                raise _shrunk(stream, expect, len(records))
-            raise Conflict(stream, expect, len(records))
-        return self._add(stream, body, mark)
+        last, places = len(self._streams.get(stream, ())), self._places.setdefault(stream, {})
+        # Here a record is written with all others of its append, or none is.
+        if not lines.keys() <= places.keys():
+            if expect is not None and expect != last:
+                raise _shrunk(stream, expect, last) if expect > last else Conflict(stream, expect, last)
+            self._add(stream, lines)
+        return [places[mark] for mark in lines]
 
-    def _add(self, stream: str, body: bytes, mark: Stamp) -> int:
-        records = self._streams[stream]
-        records.append(Record(len(records) + 1, decode(body)))
-        self._places[stream][mark] = len(records)
+    def _add(self, stream: str, lines: Mapping[Stamp, bytes]) -> None:
+        records, places = self._streams.setdefault(stream, []), self._places.setdefault(stream, {})
+        for mark, line in lines.items():
+            records.append(Record(len(records) + 1, decode(line)))
+            places[mark] = len(records)
         self._wakeups.set()
         self._wakeups = anyio.Event()
-        return len(records)
 
     async def decide(self, stream: str, after: int, make: Make[T], *, sync: bool = True) -> tuple[int | None, T]:
         """Append what `make` decides on everything after `after`. `Store` has the details."""
         decision = make(await self.read(stream, after))
-        record = decision.record
-        if record is None:
+        if decision.record is None:
             return None, decision.outcome
-        self._streams.setdefault(stream, [])
-        self._places.setdefault(stream, {})
-        return self._add(stream, encode(record), stamp(record)), decision.outcome
+        self._add(stream, encode_together([decision.record]))
+        return len(self._streams[stream]), decision.outcome
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return everything after the number `after`. `Store` has the details."""

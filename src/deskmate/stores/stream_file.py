@@ -9,7 +9,7 @@ import bisect
 import errno
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -51,11 +51,11 @@ class StreamFile:
 
     # -- appending --------------------------------------------------------------------------------
 
-    def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
-        """Append an encoded record, unless an earlier try has. Return its number."""
-        number = self._under_lock(lambda fd: self._write(fd, body, mark, expect), sync=sync)
-        self._doubts.pop(mark, None)
-        return number
+    def append(self, lines: Mapping[Stamp, bytes], expect: int | None, *, sync: bool) -> list[int]:
+        """Append encoded records with one write, except those that an earlier try has. Return their numbers."""
+        numbers = self._under_lock(lambda fd: self._write(fd, lines, expect), sync=sync)
+        self._end_doubts(lines)
+        return numbers
 
     def decide(
         self, after: int, make: Callable[[list[Item]], tuple[bytes | None, T]], *, sync: bool
@@ -82,16 +82,33 @@ class StreamFile:
             if fd is not None:
                 os.close(fd)
 
-    def _write(self, fd: int, body: bytes, mark: Stamp, expect: int | None) -> int:
+    def _write(self, fd: int, lines: Mapping[Stamp, bytes], expect: int | None) -> list[int]:
         with self._mutex:
             torn = self._fence_whole(fd, self._advance(fd))
-            first = self._doubts.setdefault(mark, self._end)
-            if first != self._end and (number := self._find(fd, first, mark)):
-                return number
-            if expect is not None and expect != self._end.last:
-                self._doubts.pop(mark)
-                raise self._moved(expect)
-            return self._put_record(fd, torn, body)
+            numbers = self._written_before(fd, lines)
+            rest = [mark for mark in lines if mark not in numbers]
+            if rest:
+                # A write that was cut short may have written the first few. The rest must follow them directly.
+                last = max(numbers.values(), default=expect)
+                if expect is not None and last is not None and last != self._end.last:
+                    self._end_doubts(lines)
+                    raise self._moved(last)
+                numbers |= zip(rest, self._put_records(fd, torn, [lines[mark] for mark in rest]), strict=True)
+            return [numbers[mark] for mark in lines]
+
+    def _written_before(self, fd: int, lines: Mapping[Stamp, bytes]) -> dict[Stamp, int]:
+        """Return the numbers of those records that an earlier try wrote after all."""
+        starts = [self._doubts.setdefault(mark, self._end) for mark in lines]
+        first = min(starts, key=lambda start: start.offset)
+        numbers: dict[Stamp, int] = {}
+        for line in walk(first, self._bytes(fd, first.offset, self._end.offset)):
+            if line.number and (mark := _stamp_of(line.raw)) and mark in lines:
+                numbers.setdefault(mark, line.number)
+        return numbers
+
+    def _end_doubts(self, lines: Iterable[Stamp]) -> None:
+        for mark in lines:
+            self._doubts.pop(mark, None)
 
     def _decide(
         self, fd: int, after: int, make: Callable[[list[Item]], tuple[bytes | None, T]]
@@ -102,17 +119,18 @@ class StreamFile:
             body, outcome = make(self._above(fd, after, news))
             if body is None:
                 return None, outcome
-            number = self._put_record(fd, torn, body)
+            [number] = self._put_records(fd, torn, [body])
             self._recent = self._end
             return number, outcome
 
-    def _put_record(self, fd: int, torn: bytes, body: bytes) -> int:
-        number = self._next(fd, torn)
-        data = (TORN + b"\n" if torn else b"") + seal(body, number)
+    def _put_records(self, fd: int, torn: bytes, bodies: Sequence[bytes]) -> list[int]:
+        first = self._next(fd, torn)
+        numbers = list(range(first, first + len(bodies)))
+        data = (TORN + b"\n" if torn else b"") + b"".join(map(seal, bodies, numbers))
         self._put(fd, data)
-        # At once, so that this number counts as seen even if the file is cut before anyone reads it.
+        # At once, so that these numbers count as seen even if the file is cut before anyone reads them.
         self._walk(torn + data)
-        return number
+        return numbers
 
     def _next(self, fd: int, torn: bytes) -> int:
         """Return the number for the next record. Correct the sync mark if the file was cut since."""
@@ -138,15 +156,7 @@ class StreamFile:
 
     def _put(self, fd: int, data: bytes) -> None:
         if self.folder.files.write(fd, data) != len(data):
-            raise OSError(errno.ENOSPC, "the disk took only a part of the record")
-
-    def _find(self, fd: int, first: Position, mark: Stamp) -> int | None:
-        """Return the number of a record that an earlier try wrote after all, or None."""
-        data = self._bytes(fd, first.offset, self._end.offset)
-        for line in walk(first, data):
-            if line.number and _stamp_of(line.raw) == mark:
-                return line.number
-        return None
+            raise OSError(errno.ENOSPC, "the disk took only a part of what was written")
 
     # -- reading ----------------------------------------------------------------------------------
 

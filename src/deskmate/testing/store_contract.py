@@ -40,13 +40,41 @@ class StoreContract:
 
     async def test_records_come_back_in_order_under_growing_numbers(self, store: Store) -> None:
         bodies = [record(text) for text in ("one", "two", "three")]
-        numbers = [await store.append("roster", body) for body in bodies]
+        numbers = [number for body in bodies for number in await store.append("roster", body)]
         assert numbers == sorted(set(numbers))
         assert numbers[0] > 0
         assert list(await store.read("roster")) == [Record(*pair) for pair in zip(numbers, bodies, strict=True)]
 
+    async def test_records_that_are_appended_together_follow_each_other(self, store: Store, again: Again) -> None:
+        bodies = [record(text) for text in ("one", "two", "three")]
+        numbers = await store.append("log/bob", *bodies)
+        assert numbers == sorted(set(numbers))
+        assert list(await again().read("log/bob")) == [Record(*pair) for pair in zip(numbers, bodies, strict=True)]
+
+    async def test_one_bad_record_keeps_out_all_that_are_appended_with_it(self, store: Store) -> None:
+        twice = record("twice")
+        for bad, error in ((record("x" * RECORD_CAP), TooLarge), ({"type": "no stamp"}, BadRecord), (twice, BadRecord)):
+            with pytest.raises(error):
+                await store.append("roster", twice, record("good"), bad)
+        with pytest.raises(BadInput):
+            await store.append("roster")
+        assert list(await store.read("roster")) == []
+
+    async def test_of_many_who_append_several_none_comes_between(self, store: Store, again: Again) -> None:
+        async def write(name: int, handle: Store) -> None:
+            for _ in range(5):
+                await handle.append("board", *(record([name, index]) for index in range(4)))
+
+        async with anyio.create_task_group() as tasks:
+            for name in range(6):
+                tasks.start_soon(write, name, again())
+        found: list[Any] = [item.body["text"] for item in await store.read("board") if isinstance(item, Record)]
+        assert len(found) == 6 * 5 * 4
+        for start in range(0, len(found), 4):
+            assert found[start : start + 4] == [[found[start][0], index] for index in range(4)]
+
     async def test_reading_after_a_number_returns_only_what_stands_above_it(self, store: Store) -> None:
-        numbers = [await store.append("mail/bob", record(index)) for index in range(200)]
+        numbers = [number for index in range(200) for number in await store.append("mail/bob", record(index))]
         for after in (0, *numbers[::37], numbers[-1]):
             assert [item.number for item in await store.read("mail/bob", after)] == [n for n in numbers if n > after]
 
@@ -59,20 +87,20 @@ class StoreContract:
 
     async def test_another_handle_sees_what_was_appended(self, store: Store, again: Again) -> None:
         body = record("hello")
-        number = await store.append("mail/bob", body)
+        [number] = await store.append("mail/bob", body)
         assert list(await again().read("mail/bob")) == [Record(number, body)]
 
     async def test_unsynced_records_are_seen_at_once(self, store: Store, again: Again) -> None:
         body = record("hello")
-        number = await store.append("log/bob", body, sync=False)
+        [number] = await store.append("log/bob", body, sync=False)
         assert list(await again().read("log/bob")) == [Record(number, body)]
 
     async def test_expect_lets_the_first_through_and_stops_the_second(self, store: Store, again: Again) -> None:
-        first = await store.append("board", record("first"), expect=0)
+        [first] = await store.append("board", record("first"), expect=0)
         with pytest.raises(Conflict) as stopped:
             await again().append("board", record("late"), expect=0)
         assert (stopped.value.stream, stopped.value.expect, stopped.value.last) == ("board", 0, first)
-        second = await again().append("board", record("second"), expect=first)
+        [second] = await again().append("board", record("second"), expect=first)
         assert [item.number for item in await store.read("board")] == [first, second]
 
     async def test_of_many_who_expect_the_same_one_wins(self, store: Store, again: Again) -> None:
@@ -92,8 +120,8 @@ class StoreContract:
         assert len(won) == 1
 
     async def test_what_is_decided_is_made_of_all_that_is_new(self, store: Store, again: Again) -> None:
-        first = await store.append("board", record("first"))
-        late = await again().append("board", record("late"))
+        [first] = await store.append("board", record("first"))
+        [late] = await again().append("board", record("late"))
         given: list[list[int]] = []
 
         def make(news: Sequence[Item]) -> Decision[str]:
@@ -106,7 +134,7 @@ class StoreContract:
         assert list(await again().read("board", late)) == [Record(number or 0, made)]
 
     async def test_deciding_on_nothing_appends_nothing_and_says_why(self, store: Store) -> None:
-        last = await store.append("board", record("first"))
+        [last] = await store.append("board", record("first"))
         assert await store.decide("board", 0, lambda news: Decision(None, "refused")) == (None, "refused")
         assert await store.read("board", last) == []
 
@@ -129,7 +157,7 @@ class StoreContract:
             await store.decide("board", 0, fail)
         with pytest.raises(BadRecord):
             await store.decide("board", 0, lambda news: Decision({}, None))
-        number = await store.append("board", record("next"))
+        [number] = await store.append("board", record("next"))
         assert [item.number for item in await store.read("board")] == [number]
 
     async def test_many_writers_lose_and_double_nothing(self, store: Store, again: Again) -> None:
@@ -147,7 +175,7 @@ class StoreContract:
             assert [index for sender, index in heard if sender == name] == list(range(25))
 
     async def test_reading_beyond_the_end_is_damage_not_silence(self, store: Store) -> None:
-        last = await store.append("mail/bob", record())
+        [last] = await store.append("mail/bob", record())
         with pytest.raises(StoreCorrupt):
             await store.read("mail/bob", last + 1)
         with pytest.raises(StoreCorrupt):
@@ -235,7 +263,7 @@ class StoreContract:
                 tasks.start_soon(_wait_for_a_change, store, dict(since), seen)
                 await anyio.wait_all_tasks_blocked()
                 assert not seen.is_set()
-                since["mail/bob"] = await writer.append("mail/bob", record())
+                [since["mail/bob"]] = await writer.append("mail/bob", record())
                 with anyio.fail_after(_SOON):
                     await seen.wait()
 
@@ -263,7 +291,7 @@ class StoreContract:
             for _ in range(100):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(store.changed, {"mail/bob": seen})
-                    seen = await writer.append("mail/bob", record(), sync=False)
+                    [seen] = await writer.append("mail/bob", record(), sync=False)
 
     async def test_a_seat_has_one_holder_and_tells_who(self, store: Store, again: Again) -> None:
         async with store.hold("lead", "the first") as seat:

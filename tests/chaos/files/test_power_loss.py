@@ -63,16 +63,17 @@ class Machine:
                 return self.store.open(self.root, "team", create=create, files=self.files)
 
     async def append(self) -> None:
-        """Append something; after an error try the same again, or give up."""
+        """Append one to three records; after an error try the same again, or give up."""
         store, stream = self.chance.choice(self.stores), self.chance.choice(list(STREAMS))
-        self.ordinal += 1
-        body = letter(self.ordinal, "x" * self.chance.choice([0, 3, 40, 200]))
+        bodies = [
+            self.letter("x" * self.chance.choice([0, 3, 40, 200])) for _ in range(self.chance.choice([1, 1, 2, 3]))
+        ]
         sync = self.chance.random() < 0.6
         known = self.read[stream]
         expect = self.chance.choice([None, None, known[-1].number if known else 0])
         while True:
             try:
-                number = await store.append(stream, body, expect=expect, sync=sync)
+                numbers = await store.append(stream, *bodies, expect=expect, sync=sync)
             except Conflict:
                 return
             except StoreUnavailable:
@@ -80,8 +81,15 @@ class Machine:
                     return
             else:
                 if sync:
-                    self.acknowledged[stream][number] = body
+                    self.acknowledged[stream].update(zip(numbers, bodies, strict=True))
+                if numbers != sorted(set(numbers)):
+                    raise Broken(f"{stream}: records that were appended together have the numbers {numbers}")
                 return
+
+    def letter(self, content: str = "") -> dict[str, object]:
+        """Return a record that was never appended."""
+        self.ordinal += 1
+        return letter(self.ordinal, content)
 
     async def look(self) -> None:
         """Read one stream as someone who knows all that was ever read from it."""
@@ -117,9 +125,9 @@ class Machine:
             }
             if not whole >= {(item.number, stamp(item.body)) for item in found if isinstance(item, Record)}:
                 raise Broken(f"{stream}: another reader does not find {found}")
-            self.ordinal += 1
-            body = letter(self.ordinal)
-            self.acknowledged[stream][await store.append(stream, body)] = body
+            body = self.letter()
+            [number] = await store.append(stream, body)
+            self.acknowledged[stream][number] = body
             self.compare(stream, await store.read(stream))
         store.close()
         self.files = type(self.files)(self.root, self.chance, page=64, short_writes=0.05, failed_syncs=0.05)
@@ -203,9 +211,9 @@ class LetsReadersTrust(LosingFiles):
 class NeverRetries(JsonlStore):
     """Append a record again after an error as if it were a new one."""
 
-    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
         self._file(stream)._doubts.clear()
-        return await super().append(stream, record, expect=expect, sync=sync)
+        return await super().append(stream, *records, expect=expect, sync=sync)
 
 
 @pytest.mark.anyio

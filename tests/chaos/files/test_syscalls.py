@@ -42,7 +42,7 @@ PATHS = {
         *FILES.values(),
     ),
 }
-ALL = (*PLAN, LATER)
+ALL = tuple((stream, ordinal) for stream, ordinals in (*PLAN, LATER) for ordinal in ordinals)
 TORN = b" <torn>"
 ENOUGH_SECONDS = 60
 HARD_STOP = 200
@@ -121,6 +121,8 @@ def check_left(workspace: Path, ended: Ended) -> None:
         contents = Counter(body["content"] for body in found.bodies)
         assert set(contents) <= {f"{stream}-{ordinal}" for other, ordinal in ALL if other == stream}
         assert not contents or max(contents.values()) == 1
+        # None without those before it, also of records that were appended together.
+        assert list(contents) == [f"{stream}-{ordinal}" for ordinal in range(1, len(contents) + 1)]
         numbers = {record.body["content"]: record.number for record in found.records}
         for ordinal, number in ((said[1], said[2]) for said in ended.said if said[0] == stream):
             assert numbers[f"{stream}-{ordinal}"] == int(number)

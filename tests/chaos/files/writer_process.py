@@ -1,6 +1,6 @@
 """Append to three streams, the same again after an error, and say each number; strace stands around this process.
 
-Every line on standard output is true when it is written: `<stream> <ordinal> <number>` for an acknowledged append,
+Every line on standard output is true when it is written: `<stream> <ordinal> <number>` for an acknowledged record,
 `read <stream> <number> ...` for what a second store read.
 """
 
@@ -16,8 +16,9 @@ from deskmate.errors import StoreUnavailable
 from deskmate.stores.jsonl_store import JsonlStore
 
 T = TypeVar("T")
-PLAN = (("mail/bob", 1), ("board", 1), ("roster", 1), ("mail/bob", 2))
-LATER = ("mail/bob", 3)
+# Each stream with the ordinals of the records that are appended together.
+PLAN = (("mail/bob", (1,)), ("board", (1, 2, 3)), ("roster", (1,)), ("mail/bob", (2,)))
+LATER = ("mail/bob", (3, 4))
 TRIES = 4
 
 
@@ -39,17 +40,21 @@ async def main(workspace: Path) -> None:
     async def opened(create: bool = True) -> JsonlStore:
         return JsonlStore.open(workspace, "team", create=create)
 
-    async def append(stream: str, ordinal: int) -> None:
-        body = {"type": "message", "content": f"{stream}-{ordinal}", "run": "child", "ord": ordinal}
-        say(stream, ordinal, await insist(lambda: store.append(stream, body)))
+    async def append(stream: str, ordinals: tuple[int, ...]) -> None:
+        bodies = [
+            {"type": "message", "content": f"{stream}-{ordinal}", "run": "child", "ord": ordinal}
+            for ordinal in ordinals
+        ]
+        for ordinal, number in zip(ordinals, await insist(lambda: store.append(stream, *bodies)), strict=True):
+            say(stream, ordinal, number)
 
     async def seated() -> None:
         async with store.hold("bob", "a note"):
             say("seated")
 
     store = await insist(opened)
-    for stream, ordinal in PLAN:
-        await append(stream, ordinal)
+    for stream, ordinals in PLAN:
+        await append(stream, ordinals)
     reader = await insist(lambda: opened(create=False))
     for stream in sorted({stream for stream, _ in PLAN}):
         found = await insist(lambda: reader.read(stream))  # noqa: B023

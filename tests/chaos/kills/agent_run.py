@@ -180,8 +180,9 @@ def _forget_to_journal() -> None:
 
     record = Transcript.record
 
-    async def forgetful(self: Transcript, entry: Entry) -> int:
-        return self.memory.number if isinstance(entry, Began) else await record(self, entry)
+    async def forgetful(self: Transcript, *entries: Entry) -> int:
+        kept = [entry for entry in entries if not isinstance(entry, Began)]
+        return await record(self, *kept) if kept else self.memory.number
 
     Transcript.record = forgetful  # type: ignore[method-assign]
 

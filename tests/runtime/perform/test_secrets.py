@@ -30,7 +30,7 @@ KNOWN = Redaction({"A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
 
 async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() -> None:
     writer = LogWriter(MemoryStore(), SystemClock(), KNOWN)
-    first = await writer.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
+    [first] = await writer.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
     wanted = Decision({"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]}, None)
     second, _ = await writer.decide(BOARD, 1, lambda _: wanted)
 
@@ -43,7 +43,7 @@ async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() 
 async def test_a_pen_for_another_store_knows_the_same_secrets() -> None:
     writer = LogWriter(MemoryStore(), SystemClock(), KNOWN).into(MemoryStore())
 
-    assert (await writer.append(BOARD, {"type": "Zk3vQ9tRw7" + "Lx2MbN"})).body["type"] == "[redacted: A_TOKEN]"
+    assert (await writer.append(BOARD, {"type": "Zk3vQ9tRw7" + "Lx2MbN"}))[0].body["type"] == "[redacted: A_TOKEN]"
 
 
 # -- calls ----------------------------------------------------------------------------------------

@@ -9,16 +9,17 @@ import pytest
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Began, Call, Did, Heard, Said
 from deskmate.core.agent.open_calls import INTERRUPTED
-from deskmate.core.log.names import LEAD
+from deskmate.core.log.names import LEAD, log
 from deskmate.core.prompt.prompts import CallBlock, Reply, ResultBlock
 from deskmate.core.team.messages import Plain
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, run_forever, turns, uses
-from tests.runtime.team_process import until
+from tests.runtime.team_process import FaultyStore, until
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +49,32 @@ async def test_calls_that_may_overlap_run_together_and_their_results_come_in_the
     results = [block for block in harness.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
     assert [block.text for block in results] == ["1\t1", "1\t2"]
     assert [entry.calls for entry in await harness.entries() if isinstance(entry, Began)] == [("lead:3.0", "lead:3.1")]
+
+
+@pytest.mark.behaviour("loop")
+async def test_calls_that_end_while_another_is_recorded_are_recorded_together() -> None:
+    store = FaultyStore(MemoryStore())
+    workspace = ScriptedWorkspace(dict.fromkeys("abcdef", b"1"))
+    harness = await AgentHarness.opened(
+        [Speak("", [("read_file", {"path": name}) for name in workspace.files]), "Read."],
+        workspace=workspace,
+        store=store,
+    )
+    await harness.turn("read them")
+    ends = [entry.call for entry in await harness.entries() if isinstance(entry, Did)]
+    assert sorted(ends) == [f"lead:3.{index}" for index in range(6)]
+    # Started, heard, said, began, the first end, all other ends, said.
+    assert store.appended.count(log(LEAD)) == 7
+
+
+@pytest.mark.behaviour("loop")
+async def test_calls_that_are_settled_together_are_recorded_together() -> None:
+    store = FaultyStore(MemoryStore())
+    asked = Speak("", [("read_file", {"path": "a"})] * 300)
+    harness = await AgentHarness.opened([asked, "Done."], workspace=ScriptedWorkspace({"a": b"1"}), store=store)
+    await harness.turn("go")
+    assert len([entry for entry in await harness.entries() if isinstance(entry, Did)]) == 300
+    assert store.appended.count(log(LEAD)) < 40
 
 
 @pytest.mark.slow

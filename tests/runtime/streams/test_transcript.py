@@ -128,8 +128,8 @@ async def test_what_could_not_be_written_is_not_remembered_and_the_agent_can_go_
 async def test_entries_of_an_unknown_kind_are_kept_and_passed_over(team: TeamProcess) -> None:
     await live(team)
     before = await team.transcript("bob")
-    dreamt = await team.writer.append("log/bob", {"type": "dreamt", "of": "electric sheep"})
-    malformed = await team.writer.append("log/bob", {"type": "took", "task": "three"})
+    [dreamt] = await team.writer.append("log/bob", {"type": "dreamt", "of": "electric sheep"})
+    [malformed] = await team.writer.append("log/bob", {"type": "took", "task": "three"})
     loaded = await team.another().transcript("bob")
     assert (loaded.memory, loaded.entries) == (before.memory, before.entries)
     assert loaded.foreign == [

@@ -83,6 +83,20 @@ def encode(record: Json) -> bytes:
     return line
 
 
+def encode_together(records: Sequence[Json]) -> dict[Stamp, bytes]:
+    """Return the lines of records that are appended together, by stamp and in order.
+
+    Raises BadInput if there is no record, BadRecord if two have the same stamp, and what `encode` raises.
+    """
+    if not records:
+        raise BadInput("There is no record to append", "Pass at least one.")
+    bodies = [encode(record) for record in records]
+    lines = dict(zip(map(stamp, records), bodies, strict=True))
+    if len(lines) < len(records):
+        raise BadRecord("Two records of one append have the same stamp", "Count `ord` up for each record.")
+    return lines
+
+
 def stamp(record: Json) -> Stamp:
     """Return which run appended a record and its ordinal in that run; raise BadRecord if it has no stamp."""
     run, ordinal = record.get("run"), record.get("ord")

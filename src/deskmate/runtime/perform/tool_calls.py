@@ -4,7 +4,7 @@ A tool sees only the `CallContext` of its call.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +13,7 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from deskmate.core.agent.actions import Settle
-from deskmate.core.agent.entries import Began
+from deskmate.core.agent.entries import Began, Did
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.open_calls import INTERRUPTED, OpenCall
 from deskmate.core.agent.tool_results import Result
@@ -159,6 +159,8 @@ class Calls:
         self._parts, self._background, self._run_subagents = parts, background, run_subagents
         self._attempts: dict[str, Attempt] = {}
         self._printed: dict[str, LiveOutput] = {}
+        self._ends: list[Did] = []
+        self._recording = anyio.Lock(fast_acquire=True)
 
     def _context(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallContext:
         return CallContext(
@@ -261,21 +263,31 @@ class Calls:
 
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
-        for id_ in ids:
-            await self._transcript.record(Result(text, ok=ok).did(id_))
+        await self._end([Result(text, ok=ok).did(id_) for id_ in ids])
 
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
         """Give a result to calls that were cut: the reason, and what their commands had printed."""
+        texts = {}
         for id_ in ids:
             printed = self._team_state.writer.redaction.text(self._printed.pop(id_, LiveOutput()).tail())
-            await self.settle((id_,), f"{why}\nIt had printed:\n{printed}" if printed else why)
+            texts[id_] = f"{why}\nIt had printed:\n{printed}" if printed else why
+        await self._end([Result(text, ok=False).did(id_) for id_, text in texts.items()])
 
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
-            await self._transcript.record(result.did(call.id))
+            await self._end([result.did(call.id)])
         self._printed.pop(call.id, None)
+
+    async def _end(self, ends: Iterable[Did]) -> None:
+        """Record the ends of calls, together with those of calls that end while this waits for its turn."""
+        self._ends += ends
+        async with self._recording:
+            ends, self._ends = self._ends, []
+            # None are left if another call recorded them all. If that failed, its error ends the agent.
+            if ends:
+                await self._transcript.record(*ends)
 
     async def _result(self, call: OpenCall) -> Result:
         try:

@@ -32,13 +32,14 @@ class LogWriter:
         self._ordinals = itertools.count(1)
 
     async def append(
-        self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
-    ) -> Record:
-        """Append `body` and return its record. `Store.append` has the details."""
-        record = _as_read({**self.redaction.value(body), **self._stamp()})
+        self, stream: str, *bodies: Mapping[str, Any], expect: int | None = None, sync: bool = True
+    ) -> list[Record]:
+        """Append `bodies` together and return their records. `Store.append` has the details."""
+        made = [_as_read({**self.redaction.value(body), **self._stamp()}) for body in bodies]
 
-        async def once() -> Record:
-            return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+        async def once() -> list[Record]:
+            numbers = await self.store.append(stream, *made, expect=expect, sync=sync)
+            return [Record(*pair) for pair in zip(numbers, made, strict=True)]
 
         try:
             return await once()
@@ -47,7 +48,7 @@ class LogWriter:
         try:
             return await self._again(once, trouble)
         except Conflict as conflict:
-            return await self._mine_after_all(record, conflict)
+            return await self._mine_after_all(stream, expect or 0, made, conflict)
 
     async def decide(self, stream: str, after: int, make: Make[T]) -> tuple[Record | None, T]:
         """Append what `make` decides on everything after `after`. Return the record, or None, and the outcome.
@@ -101,12 +102,12 @@ class LogWriter:
                     trouble = error
         raise trouble
 
-    async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
-        """Return the record if the conflict is with itself, because an earlier try was written after all."""
+    async def _mine_after_all(self, stream: str, after: int, made: Sequence[Json], conflict: Conflict) -> list[Record]:
+        """Return the records if the conflict is with themselves, because an earlier try was written after all."""
         with anyio.CancelScope(shield=True):
-            news = await self.store.read(conflict.stream, conflict.expect)
-        first = next((item for item in news if isinstance(item, Record)), None)
-        if first is None or stamp(first.body) != stamp(record):
+            news = await self.store.read(stream, after)
+        first = [item for item in news if isinstance(item, Record)][: len(made)]
+        if [stamp(record.body) for record in first] != [stamp(body) for body in made]:
             raise conflict
         return first
 
@@ -156,7 +157,8 @@ class Folded(Generic[S]):
     async def append(self, writer: LogWriter, body: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append without reading first. Fold the record if nothing came between."""
         turn = self._turn
-        self._follow(await writer.append(self.stream, body, sync=sync), turn)
+        [record] = await writer.append(self.stream, body, sync=sync)
+        self._follow(record, turn)
 
     async def decide(self, writer: LogWriter, make: Callable[[S], Decision[T]]) -> T:
         """Append what `make` decides on the state it is appended to, and fold it. Return the outcome."""

@@ -76,15 +76,16 @@ class Transcript:
         """What the agent has in the background, by id: a command, or the prompt of a subagent."""
         return background_calls(self.name, self.entries, self.memory.background)
 
-    async def record(self, entry: Entry) -> int:
-        """Append an entry, remember it and return its number. Raises Conflict if another process writes here.
+    async def record(self, *entries: Entry) -> int:
+        """Append entries together, remember them and return the number of the last.
 
-        After StoreUnavailable the entry may be there or not. `memory` knows after the next one is recorded.
+        Raises Conflict if another process writes here. After StoreUnavailable, none, all or the first few may be there.
+        `memory` knows after the next one is recorded.
         """
         # One at a time: overlapping calls may end at once, and each entry must follow the one before.
         async with self._turn:
             await self._settle()
-            return await self._append(entry)
+            return await self._append(*entries)
 
     async def record_made(self, make: Callable[[Memory], Awaitable[E | None]]) -> E | None:
         """Record what `make` returns for the memory, with no other entry in between. Return it, or None.
@@ -98,13 +99,14 @@ class Transcript:
                 await self._append(entry)
         return entry
 
-    async def _append(self, entry: Entry) -> int:
-        # Unless this ends well, nobody knows whether the entry was written. That includes cancellation.
+    async def _append(self, *entries: Entry) -> int:
+        # Unless this ends well, nobody knows whether the entries were written. That includes cancellation.
         self._in_doubt = True
-        record = await self._writer.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
-        self._add(record)
+        bodies, sync = [entry.body() for entry in entries], any(map(synced, entries))
+        for record in await self._writer.append(self._stream, *bodies, expect=self._last, sync=sync):
+            self._add(record)
         self._in_doubt = False
-        return record.number
+        return self._last
 
     async def _settle(self) -> None:
         """Read whether an append in doubt was written. A record of another process makes the next append conflict."""
@@ -128,11 +130,11 @@ class Transcript:
 
         The lost end may have said that a call began, or how it ended. So no open call is run after this.
         """
-        for id_ in tuple(self.memory.calls):
-            await self.record(Result(INTERRUPTED, ok=False).did(id_))
         notice = Noticed(text=cut_text())
-        if not self.entries or self.entries[-1][1] != notice:
-            await self.record(notice)
+        is_noted = bool(self.entries) and self.entries[-1][1] == notice
+        ends = [Result(INTERRUPTED, ok=False).did(id_) for id_ in self.memory.calls]
+        if ends or not is_noted:
+            await self.record(*ends, notice)
 
     async def make_last(self) -> None:
         """Return when every entry would survive a power loss."""
