@@ -12,7 +12,7 @@ from tests.fact_loop import FactLoop
 
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=100)
 settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=10)
-settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=2000)
+settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

@@ -18,7 +18,7 @@ from tests.scenarios.team.team_runner import TeamRunner
 __all__ = ["launcher", "runner"]
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("supervise", "M2", "C2")]
 
-SEEDS = range(60 if os.environ.get("DESKMATE_SOAK") else 3)
+SEEDS = range(30 if os.environ.get("DESKMATE_SOAK") else 3)
 NAMES, TASKS = ("alice", "bob", "carol"), 9
 
 
