@@ -7,7 +7,7 @@ import re
 import string
 from collections.abc import Iterator
 
-from deskmate.core.policy.secret_shapes import PLACEHOLDER, Shape, Span, grouped, is_plain, present
+from deskmate.core.policy.secret_shapes import PLACEHOLDER, Shape, Span, compiled, grouped, is_plain, present
 
 _ASSIGNED_NAME = "value of a secret name"
 _PASSWORD_NAME = "password in an address"
@@ -48,7 +48,7 @@ _DJANGO = "(?:django-insecure-)?"
 _QUOTED = rf"""(?P<quote>\\{{0,3}}["']){_DJANGO}(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{16,512}})(?P=quote)"""
 _BARE = rf"""\\{{0,3}}["']?{_DJANGO}(?P<bare>(?:(?!["'`\\<>])[!-~]){{16,512}})"""
 _ASSIGNED = grouped(
-    Shape(needle, _ASSIGNED_NAME, re.compile(f"(?P<name>{pattern}){_IS}(?:{_QUOTED}|{_BARE})", re.ASCII))
+    Shape(needle, _ASSIGNED_NAME, f"(?P<name>{pattern}){_IS}(?:{_QUOTED}|{_BARE})")
     for needle, pattern in (
         ("KEY", r"KEY(?<![A-Z]KEY)(?<!PUBLIC_KEY)(?<!CACHE_KEY)" + _SUFFIX),
         ("TOKEN", "TOKEN" + _SUFFIX),
@@ -94,7 +94,7 @@ def assigned_in(text: str) -> Iterator[Span]:
     """Yield random-looking values of variables, fields and headers that are named like a secret."""
     for shape in present(_ASSIGNED, text):
         at = 0
-        while match := shape.pattern.search(text, at):
+        while match := compiled(shape.pattern).search(text, at):
             quoted = match["quoted"] is not None
             start, end = match.span("quoted" if quoted else "bare")
             value = text[start:end] if quoted else _NEXT.split(text[start:end], maxsplit=1)[0]

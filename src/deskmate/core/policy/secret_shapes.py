@@ -8,6 +8,7 @@ linearly with its length, even for hostile texts.
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
@@ -20,6 +21,12 @@ class Span(NamedTuple):
     end: int
     begin: int
     name: str
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, compiled. Most are never needed, because no text contains what they begin with."""
+    return re.compile(pattern, re.ASCII)
 
 
 # Keys shown in documents: in the RFCs 6749, 7519 and 7617, by jwt.io, PyJWT, Stripe and Slack.
@@ -191,15 +198,15 @@ class _Delimited(NamedTuple):
 
     guard: re.Pattern[str]
     prefixes: tuple[str, ...]
-    shapes: dict[str, list[tuple[str, re.Pattern[str]]]]
+    shapes: dict[str, list[tuple[str, str]]]
 
 
 def _delimited(delimiter: str, guard: str) -> _Delimited:
-    shapes = dict[str, list[tuple[str, re.Pattern[str]]]]()
+    shapes = dict[str, list[tuple[str, str]]]()
     for name, prefixes, rest in _PREFIXED:
         for prefix in prefixes.split():
             if prefix.endswith(delimiter):
-                shapes.setdefault(prefix, []).append((name, re.compile(re.escape(prefix) + f"(?:{rest})", re.ASCII)))
+                shapes.setdefault(prefix, []).append((name, re.escape(prefix) + f"(?:{rest})"))
     # The longest first: one may be the end of another.
     return _Delimited(re.compile(guard, re.ASCII), tuple(sorted(shapes, key=len, reverse=True)), shapes)
 
@@ -228,7 +235,7 @@ def prefixed_in(text: str) -> Iterator[Span]:
             prefix = before[next(at for at in range(len(before)) if before[at:] in shapes) :]
             start = end - len(prefix)
             if prefix in _ANYWHERE or _BEGINS.search(text[max(0, start - _BEGINS_CHARS) : start]):
-                found = ((name, shape.match(text, start)) for name, shape in shapes[prefix])
+                found = ((name, compiled(shape).match(text, start)) for name, shape in shapes[prefix])
                 spans = [
                     Span(start, match.end(), start, name)
                     for name, match in found
@@ -246,7 +253,7 @@ class Shape(NamedTuple):
 
     needle: str
     name: str
-    pattern: re.Pattern[str]
+    pattern: str
 
 
 Groups: TypeAlias = tuple[tuple[re.Pattern[str], list[Shape]], ...]
@@ -284,8 +291,8 @@ _DISCORD = rf"(\.(?=[\w-]{{6}}\.)(?:{_BOTS})[\w-]{{6}}\.[\w-]{{27,40}})(?![\w-])
 # fixed letters, so that `re` finds them fast, and looks back for what precedes them. Its groups, from first to last,
 # are the secret. What is outside them only shows that it is one.
 _SHAPES = grouped(
-    Shape(needle, name, re.compile(pattern, re.ASCII))
-    for needle, name, pattern in (
+    Shape(*shape)
+    for shape in (
         # AWS's own examples end with EXAMPLE and EXAMPLEKEY.
         ("AKIA", "AWS key", r"AKIA(?<![\w+/]....)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}(?![\w+/])"),
         ("ASIA", "AWS key", r"ASIA(?<![\w+/]....)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}(?![\w+/])"),
@@ -355,7 +362,9 @@ def shaped_in(text: str) -> Iterator[Span]:
     for shape in present(_SHAPES, text):
         is_one = _CHECKS.get(shape.name, bool)
         yield from (
-            _span(match, shape.name) for match in shape.pattern.finditer(text) if is_one(match[match.lastindex or 0])
+            _span(match, shape.name)
+            for match in compiled(shape.pattern).finditer(text)
+            if is_one(match[match.lastindex or 0])
         )
 
 
