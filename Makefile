@@ -90,8 +90,8 @@ pictures: setup ## make the pictures of the documentation again, from the runnin
 	$(PY) -m docs.pictures
 	$(PY) -m docs.import_graph > docs/pictures/imports.svg
 
-golden: setup ## write the texts that models read into tests/texts/golden again; review the difference
-	DESKMATE_GOLDEN=write $(PY) -m pytest -q tests/texts
+golden: setup ## write the texts and schemas that models read again, into tests/texts/golden and src; review the difference
+	DESKMATE_GOLDEN=write $(PY) -m pytest -q tests/texts tests/tools/test_tool_set.py
 
 lock: ## make the requirements files again from pyproject.toml, keeping versions that still fit
 	@$(HAS_UV) || $(MAKE) --no-print-directory .venv/uv.txt

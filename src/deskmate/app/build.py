@@ -44,7 +44,7 @@ from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.team_state import TeamState
-from deskmate.tools import spec, tools_for
+from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import branch_of, notes_of, skills_of
@@ -173,8 +173,7 @@ class TeamParts:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
-        tools = tools_for(kind, [*names, *plan])
-        tools += self._own_tools(kind) if agent_type is AgentType.GENERAL else ()
+        tools = ToolSet(kind, [*names, *plan], self._own_tools(kind) if agent_type is AgentType.GENERAL else ())
         budget = self.team_state.budget
         asked: Model = Timed(
             self.models(model),
@@ -185,8 +184,8 @@ class TeamParts:
         asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
         return AgentParts(
             model=Metered(asked, partial(price, overrides=self.settings.prices), partial(budget.spend, name)),
-            tools={tool.name: tool for tool in tools},
-            specs=tuple(map(spec, tools)),
+            tools=tools,
+            specs=tools.specs,
             workspace=self.workspace,
             skills=self.skills,
             subagents=self.subagent if kind is AgentKind.LEAD else None,

@@ -7,15 +7,18 @@ running.md                          what it reads when only its background comma
 dismissed.md                        what it reads when its team was dismissed
 no_result.md                        what it reads when it ended its turn without the result that a program asked for
 tools/NAME.md                       the description of each tool
+tools/schemas.json                  the arguments of each tool, for each kind of agent. `make golden` writes it
 
 In a template, `{name}` is replaced by a value, and a line that begins with `{needs: bash edit_file}` is left out
 unless the reader has all of these. The files are part of the package and never change while it runs.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 _NEEDS = re.compile(r"\{needs: ([^{}]+)\}")
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -39,6 +42,19 @@ def filled(name: str, values: Mapping[str, str], has: Collection[str]) -> str:
 def text_for(name: str, reader: str) -> str:
     """Return the text of a tool for one kind of agent: without the lines that are marked as another's."""
     return filled(name, {}, {reader})
+
+
+def schemas_for(reader: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the JSON schemas of the arguments of all tools, by name, as one kind of agent sees them."""
+    return _schemas()[reader]
+
+
+@cache
+def _schemas() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    found: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
+        files(__package__).joinpath("tools/schemas.json").read_text(encoding="utf-8")
+    )
+    return found
 
 
 def _paragraph(lines: list[str], values: Mapping[str, str], has: Collection[str]) -> str:

@@ -18,7 +18,8 @@ from deskmate.ports import Tool, ToolContext
 class CheckedArguments(BaseModel):
     """Arguments that a model passes to a tool. Unknown names and text that cannot be encoded are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when a call is first checked.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @field_validator("*")
     @classmethod

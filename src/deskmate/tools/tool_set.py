@@ -1,0 +1,56 @@
+"""The tools of one agent: told to its model at once, imported when it calls one.
+
+A first request needs only what the model reads of a tool. That is in files: the descriptions, and the schemas that the
+argument classes make. So the request is on its way before any tool is imported.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.prompt.prompts import ToolSpec
+from deskmate.ports import Tool
+from deskmate.texts import schemas_for, text_for
+from deskmate.tools.tool_base import spec
+
+
+def tools_for(kind: AgentKind, names: Iterable[str]) -> tuple[Tool, ...]:
+    """Return the named tools for this kind of agent, in the order of the names.
+
+    Names of tools that are built elsewhere are skipped.
+    """
+    from deskmate.tools.every_tool import every_tool
+
+    made = every_tool(kind)
+    return tuple(made[name] for name in names if name in made)
+
+
+class ToolSet(Mapping[str, Tool]):
+    """Tools by name: those of ours that are named here, and those of the calling program, `own`.
+
+    Ours are imported when one of them is first looked up.
+    """
+
+    def __init__(self, kind: AgentKind, names: Iterable[str], own: Iterable[Tool] = ()) -> None:
+        self._kind, self._schemas = kind, schemas_for(kind)
+        self._names = tuple(name for name in names if name in self._schemas)
+        self._own = {tool.name: tool for tool in own}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model sees them."""
+        ours = (ToolSpec(name, text_for(f"tools/{name}", self._kind), self._schemas[name]) for name in self._names)
+        return (*ours, *map(spec, self._own.values()))
+
+    def __getitem__(self, name: str) -> Tool:
+        if name in self._own:
+            return self._own[name]
+        if name not in self._names:
+            raise KeyError(name)
+        (tool,) = tools_for(self._kind, [name])
+        return tool
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._names, *self._own))
+
+    def __len__(self) -> int:
+        return len(self._names) + len(self._own)
