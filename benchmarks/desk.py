@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.build import TeamParts, connected, furnished
+from deskmate.app.build import TeamParts, client_of, furnished
 from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
@@ -80,7 +80,7 @@ async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterato
             policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=writer.clock.timestamp())
             await team_state.roster.permit(policy)
         chosen = settings.model_copy(update={"model": f"openai:{model}"})
-        async with connected(chosen) as client:
+        async with client_of(chosen) as client:
             yield Desk(team_state, await furnished(folder, TEAM, chosen, team_state, client, Sandbox(Level.NONE)))
 
 

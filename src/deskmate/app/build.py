@@ -3,13 +3,12 @@
 import os
 import platform
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import httpx2
 from anyio import to_thread
 
 from deskmate.config import Settings, choose_fallback, choose_model, environment
@@ -32,7 +31,6 @@ from deskmate.models.prices import price
 from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
-from deskmate.models.wires.http_client import new_client
 from deskmate.ports import Clock, Model, ModelLimits, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
@@ -43,13 +41,18 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import branch_of, notes_of, skills_of
+from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
+
+if TYPE_CHECKING:
+    import httpx2
 
 OUTPUT_TOKENS = 32_000
 
@@ -243,21 +246,38 @@ def check_price(name: str, settings: Settings) -> None:
         )
 
 
-@asynccontextmanager
-async def connected(settings: Settings, *, to_any: bool = False) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield the HTTP client of all models. Raises BadSettings if the environment does not allow one.
+async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:
+    """Return how commands are confined, and the HTTP client of all models, which the caller closes.
+
+    Raises BadSettings as `sandbox_of` and `client_of`. The trial of the sandbox waits for another process, so the
+    client is loaded and made meanwhile.
+    """
+    made: list[httpx2.AsyncClient] = []
+
+    async def make() -> None:
+        made.append(await to_thread.run_sync(partial(client_of, settings, to_any=to_any)))
+
+    async with task_group() as tasks:
+        tasks.start_soon(make)
+        sandbox = await to_thread.run_sync(sandbox_of, settings)
+    return sandbox, made[0]
+
+
+def client_of(settings: Settings, *, to_any: bool = False) -> "httpx2.AsyncClient":
+    """Return the HTTP client of all models. Raises BadSettings if the environment does not allow one.
 
     `to_any`: models other than those in the settings may be used, too.
     """
+    # Importing it takes a while: see `sandbox_and_client`.
+    from deskmate.models.wires.http_client import new_client
+
     try:
-        client = new_client(secure=to_any or _secure(settings))
+        return new_client(secure=to_any or _secure(settings))
     except (ImportError, ValueError, OSError) as error:
         raise BadSettings(
             f"Cannot connect to any model: {error}",
             "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment.",
         ) from error
-    async with client:
-        yield client
 
 
 def office_in(
@@ -279,7 +299,7 @@ async def furnished(
     team: str,
     settings: Settings,
     team_state: TeamState,
-    client: httpx2.AsyncClient,
+    client: "httpx2.AsyncClient",
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
     teams: LeadTeams | None = None,
@@ -298,7 +318,7 @@ def furniture_of(
     team: str,
     settings: Settings,
     team_state: TeamState,
-    client: httpx2.AsyncClient,
+    client: "httpx2.AsyncClient",
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
 ) -> TeamParts:
@@ -324,13 +344,13 @@ def _secure(settings: Settings) -> bool:
     return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
 
 
-def _asked(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
+def _asked(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
     model = _model(settings, client, clock, name)
     return model if name else Chosen(model)
 
 
-def _model(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
+def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
     fallback = choose_fallback(settings)
     return Retrying(
@@ -340,7 +360,7 @@ def _model(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: s
     )
 
 
-def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Model:
+def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import httpx2
-from anyio import CancelScope, to_thread
+from anyio import CancelScope
 
-from deskmate.app.build import TeamParts, connected, furnished, office_in
+from deskmate.app.build import TeamParts, furnished, office_in, sandbox_and_client
 from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
@@ -43,9 +42,12 @@ from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 from deskmate.trust.folders import FIRST_TEAM, free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
-from deskmate.trust.sandbox_choice import refuse_unconfined, sandbox_of
+from deskmate.trust.sandbox_choice import refuse_unconfined
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Sandbox
+
+if TYPE_CHECKING:
+    import httpx2
 
 End: TypeAlias = Literal["answered", "planned", "asking", "parked", "interrupted"]
 GO_ON = "Continue where you stopped."
@@ -131,15 +133,12 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         _LOG.warning("The workspace is now %s. %s. To continue there, run: %s", place, *beyond)
     # Before anything is created: unusable settings must leave nothing on disk.
     check_request(request)
-    sandbox = await to_thread.run_sync(sandbox_of, settings)
+    sandbox, client = await sandbox_and_client(settings, to_any=attended or request.model is not None)
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
     if not (attended and request.watched):
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
-    async with (
-        connected(settings, to_any=attended or request.model is not None) as client,
-        new_home(place, request, feed) as teams,
-    ):
+    async with client, new_home(place, request, feed) as teams:
         await _permit(teams.team_state, request, mode, sandbox, attended=attended)
         await set_up(teams.team_state, request)
         # At once, so that a kill from now on does not lose it.
@@ -163,9 +162,8 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     Signing(settings.state, place).check(asked)
     name = home_of(place, asked)
     check_request(request)
-    sandbox = await to_thread.run_sync(sandbox_of, settings)
-    opened = _home(place, name, settings, feed, create=False)
-    async with connected(settings, to_any=attended or request.model is not None) as client, opened as teams:
+    sandbox, client = await sandbox_and_client(settings, to_any=attended or request.model is not None)
+    async with client, _home(place, name, settings, feed, create=False) as teams:
         team_state = teams.team_state
         if not (await team_state.roster.refresh()).team:
             raise Refused(f"Team '{name}' was never started", "To start one, run: deskmate run")
@@ -190,7 +188,7 @@ async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state:
 
 
 async def _furnished(
-    place: Path, request: RunRequest, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
+    place: Path, request: RunRequest, client: "httpx2.AsyncClient", sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
     given = await furnished(
         place, teams.home, request.settings, teams.team_state, client, sandbox, request.consent, teams

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deskmate.app.build import TeamParts, connected, furniture_of, office_in
+from deskmate.app.build import TeamParts, furniture_of, office_in, sandbox_and_client
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
@@ -23,7 +22,6 @@ from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
 from deskmate.trust.approvals import consent_to
 from deskmate.trust.folders import known_team, open_store, spent_elsewhere, workspace_of
-from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 
 # A process is ended after six times this long without a sign of life.
@@ -85,16 +83,17 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
         team_state = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
-        async with task_group() as tasks, connected(settings) as client:
+        async with task_group() as tasks:
             tasks.start_soon(_beat, beat, team_state.writer.clock)
             teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
                 raise Refused(f"There is no teammate '{part.name}' in team '{team}'", f"Teammates: {there}")
-            sandbox = await to_thread.run_sync(sandbox_of, settings)
+            sandbox, client = await sandbox_and_client(settings)
             consent = consent_to(place, part.approved)
-            team_parts = furniture_of(place, team, settings, team_state, client, sandbox, consent)
-            await team_parts.play(part.name, wait=part.wait)
+            async with client:
+                team_parts = furniture_of(place, team, settings, team_state, client, sandbox, consent)
+                await team_parts.play(part.name, wait=part.wait)
             tasks.cancel_scope.cancel()
 
 
