@@ -80,7 +80,8 @@ Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Table(BaseModel):
     """A table of the settings file. Error messages use a field's description to say what is expected."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+    # Built when `Settings` is, which contains them all.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
 
 
 class Provider(Table):

@@ -4,7 +4,6 @@ import difflib
 import os
 import shlex
 import stat
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -99,6 +98,9 @@ def _read(file: Path) -> tuple[Layer, bool]:
         raise BadSettings(f"Cannot read {file}: {error.strerror}", "Make it a file that you may read.") from error
     except UnicodeDecodeError as error:
         raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
+    # Import this only if there is such a file.
+    import tomllib
+
     try:
         return tomllib.loads(text), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
     except tomllib.TOMLDecodeError as error:

@@ -1,10 +1,15 @@
 """Task groups that raise the error itself, not a group of one."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @asynccontextmanager
@@ -21,3 +26,16 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+async def on_threads(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
+    """Run two blocking functions at the same time and return both results. Raises the first error of either."""
+    results: list[B] = []
+
+    async def run_other() -> None:
+        results.append(await to_thread.run_sync(other))
+
+    async with task_group() as tasks:
+        tasks.start_soon(run_other)
+        result = await to_thread.run_sync(one)
+    return result, results[0]

@@ -22,12 +22,13 @@ from typing import Any
 
 _NEEDS = re.compile(r"\{needs: ([^{}]+)\}")
 _PLACE = re.compile(r"\{(\w+)\}")
+_FOLDER = files(__package__)
 
 
 @cache
 def text(name: str) -> str:
     """Return the text of a file, such as `tools/bash`, without the newline at its end."""
-    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").removesuffix("\n")
+    return _FOLDER.joinpath(f"{name}.md").read_text(encoding="utf-8").removesuffix("\n")
 
 
 def filled(name: str, values: Mapping[str, str], has: Collection[str]) -> str:
@@ -39,6 +40,7 @@ def filled(name: str, values: Mapping[str, str], has: Collection[str]) -> str:
     return "\n\n".join(part for part in paragraphs if part)
 
 
+@cache
 def text_for(name: str, reader: str) -> str:
     """Return the text of a tool for one kind of agent: without the lines that are marked as another's."""
     return filled(name, {}, {reader})
@@ -52,7 +54,7 @@ def schemas_for(reader: str) -> Mapping[str, Mapping[str, Any]]:
 @cache
 def _schemas() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     found: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
-        files(__package__).joinpath("tools/schemas.json").read_text(encoding="utf-8")
+        _FOLDER.joinpath("tools/schemas.json").read_text(encoding="utf-8")
     )
     return found
 

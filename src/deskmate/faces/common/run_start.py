@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskmate import app
 from deskmate.app import RunRequest
-from deskmate.app.session import Session
 from deskmate.errors import BadSettings
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.listings import dollars, open_line, sender_of
@@ -15,6 +15,9 @@ from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note
 from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.queries.stream_reader import team_at, workspace_at
+
+if TYPE_CHECKING:
+    from deskmate.app.session import Session
 
 NOTHING_SAID = "Nothing was said, so no team was kept."
 NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."
@@ -56,7 +59,7 @@ def typed(request: RunRequest, *words: str) -> str:
     return shlex.join(["deskmate", *where, *words])
 
 
-def parting(request: RunRequest, session: Session) -> str:
+def parting(request: RunRequest, session: "Session") -> str:
     """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
     if not session.kept:
         return NEVER_ANSWERED if session.letters else NOTHING_SAID
