@@ -6,7 +6,6 @@ never knows which adapter it has. `ToolContext` is the opposite: what the runtim
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from anyio import CancelScope
@@ -25,6 +24,7 @@ from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import BoardState, Receipt, Revision, Task
+from deskmate.core.values import frozen
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class Clock(Protocol):
         """Return a scope that is cancelled this many monotonic seconds from now."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelLimits:
     """The limits of a model's prompt and answer, in tokens."""
 
@@ -123,7 +123,7 @@ class Model(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ran:
     """The result of a command: how it ended, what it printed, bounded, and the blob with all of its output.
 

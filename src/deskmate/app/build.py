@@ -4,7 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.core.team.status import WORKING
+from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 OUTPUT_TOKENS = 32_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TeamParts:
     """What the agents of a team work with. `team`: the lead's first team.
 

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
@@ -17,6 +16,7 @@ from anyio import to_thread
 from deskmate.config import environment, state_folder
 from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.team import members, roster_fold
+from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, StoreError
 from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
 from deskmate.queries.team_view import SeenTeam, look_at_teams
@@ -29,7 +29,7 @@ from deskmate.trust.team_signature import Signing
 _DAY_SECONDS = 86400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Removable:
     """A team that may be removed, and what is removed with it.
 

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -28,6 +27,7 @@ from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task
+from deskmate.core.values import frozen
 from deskmate.demo.application import texts_in
 from deskmate.demo.demo_parts import play
 from deskmate.demo.demo_script import CHECK, GOAL, PARTS
@@ -62,7 +62,7 @@ class Person(Protocol):
         """Take note of the answer, and whether the person gave it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rehearsed:
     """The result of the demo: how the lead ended, the board, and the result of the application's own tests."""
 

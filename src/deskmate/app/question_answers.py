@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.teams import permit
@@ -12,6 +11,7 @@ from deskmate.core.log.names import USER
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.roster_records import PolicySet
+from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.queries.stream_reader import colours_of
 from deskmate.runtime.events import Feed
@@ -20,7 +20,7 @@ from deskmate.runtime.streams.question_list import QuestionList
 from deskmate.runtime.team_state import TeamState
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenQuestions:
     """The open questions of a team, in the order they were asked. `live`: whether a process runs the team."""
 

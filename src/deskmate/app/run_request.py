@@ -13,13 +13,14 @@ from deskmate.core.log.names import LEAD, USER, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import TOOLS, AgentType
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Model, Tool
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Teammate:
     """A teammate that is there from the start. It takes tasks of its role from the board by itself.
 
@@ -67,7 +68,7 @@ class NewTask:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRequest:
     """What to run. `workspace`: the folder to work in. By default it is found from the current folder.
 

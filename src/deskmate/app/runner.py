@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -26,6 +26,7 @@ from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, status_detail
+from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
@@ -54,7 +55,7 @@ GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """How a run ended: the answer, why it ended, and what it cost.
 
@@ -287,7 +288,7 @@ async def to_rest(team_parts: TeamParts, agent: Agent, *, told: bool) -> Outcome
     return await start.outcome(team_parts, agent, end)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnStart:
     """Where a turn began: what was spent, and the last entry of each member. `answer_after`: the answer begins then."""
 

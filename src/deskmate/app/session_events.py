@@ -8,7 +8,6 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
 import anyio
@@ -19,6 +18,7 @@ from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.prompt.prompts import TextDelta, ThinkingDelta
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.status import StatusWord, status_detail, status_word
+from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.queries.team_view import SeenMember, SeenTask
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent
@@ -27,7 +27,7 @@ from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed
 LULL_SECONDS = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextStreamed:
     """A piece of what a member is saying."""
 
@@ -35,7 +35,7 @@ class TextStreamed:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThinkingStreamed:
     """A piece of what a member's model is thinking."""
 
@@ -43,7 +43,7 @@ class ThinkingStreamed:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextFinished:
     """What a member said in one step, whole."""
 
@@ -51,7 +51,7 @@ class TextFinished:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCalled:
     """A member calls a tool. It may have to wait for permission first."""
 
@@ -61,7 +61,7 @@ class ToolCalled:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolReturned:
     """The result of a call, as the member's model reads it. `ok`: whether the call succeeded."""
 
@@ -72,7 +72,7 @@ class ToolReturned:
     ok: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MailArrived:
     """Mail arrived for a member, which has not read it yet."""
 
@@ -81,14 +81,14 @@ class MailArrived:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TeammateJoined:
     """A teammate runs from now on."""
 
     member: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusChanged:
     """A member is now `working`, `idle`, `waiting`, `parked` or has `left`. `detail`: on what or why."""
 
@@ -97,21 +97,21 @@ class StatusChanged:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskUpdated:
     """A task was created, or changed in any way."""
 
     task: SeenTask
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuestionAsked:
     """A member waits for an answer: `session.answer(question, "yes")`."""
 
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnEnded:
     """Nobody is working any more. This is the last event of `Session.stream`."""
 

@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from deskmate.app.build import TeamParts, furniture_of, office_in, sandbox_and_client
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
 from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
@@ -46,7 +46,7 @@ class TeammateOrder(BaseModel):
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TeammateRun:
     """What one process runs. `workspace`: where to look for one, by default from the current folder."""
 

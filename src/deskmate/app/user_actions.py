@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +26,7 @@ from deskmate.core.team.roster_records import MemberParked
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
+from deskmate.core.values import frozen
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.queries.team_view import SeenTask, see_task
@@ -50,7 +51,7 @@ GO_ON_CUT = "The end of your transcript is lost. Go on without it."
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """A message that is durably in its mailbox. `live`: whether a process runs the team."""
 
@@ -59,7 +60,7 @@ class Sent:
     live: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskChanged:
     """A task after the user's change. `freed`: tasks that this unblocked. `untaken`: why nobody takes it, if so."""
 
@@ -69,7 +70,7 @@ class TaskChanged:
     untaken: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stopped:
     """The result of a request to stop: the member left, refused with a reason, or neither in time."""
 

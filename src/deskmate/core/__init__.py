@@ -1,5 +1,6 @@
 """The rules of Deskmate, as pure functions of values. No await, no clock, no files, no logging.
 
+values  how immutable classes are made
 log     records, names and the values that streams are made of
 team    members, tasks, messages and what the rules allow
 agent   what one agent knows and what it does next

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
+from deskmate.core.values import frozen
 from deskmate.errors import PlayerFailed, StoreCorrupt
 from deskmate.ports import Clock
 
@@ -36,7 +36,7 @@ _WARNING = b"deskmate: warning: "
 _LOOKS = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessLauncher:
     """Runs members of a team in the workspace `place`, each in its own process.
 

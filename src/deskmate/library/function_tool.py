@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
@@ -12,6 +11,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_json
 
 from deskmate.core.agent.tool_results import Result
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Tool, ToolContext
 from deskmate.tools.tool_base import CheckedArguments, Described
@@ -22,7 +22,7 @@ _NAMED = "Use arguments with names of their own, and none with * or before a /."
 _TYPED = "Annotate it, as in: order_id: str"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionTool(Described, Generic[P, R]):
     """A tool that calls a function. It can still be called as the function that it was made from.
 

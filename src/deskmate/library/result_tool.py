@@ -5,7 +5,7 @@ model tries again. The result is read from the lead's transcript, so it survives
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from deskmate.core.agent.entries import Call, Did, Entry, Said
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.work_mode import RESULT_TOOL
 from deskmate.core.log.names import LEAD, call_id
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import ToolContext
 from deskmate.texts import text
@@ -26,14 +27,14 @@ from deskmate.tools.tool_base import Described
 REMINDERS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandedIn:
     """A result that was handed in. It may be None."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultTool(Described):
     """The tool with which the lead hands in its result. `values`: what was handed in here, by call."""
 

@@ -7,7 +7,7 @@ between, and the stream may be closed at any time.
 import inspect
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias
 
 import anyio.lowlevel
@@ -25,6 +25,7 @@ from deskmate.core.prompt.prompts import (
     ThinkingDelta,
     Usage,
 )
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, ModelRejected
 from deskmate.ports import Clock, ModelLimits
 
@@ -33,7 +34,7 @@ _PIECES = 4
 _SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Speak:
     """One answer. `calls`: pairs of a tool and its arguments. Each call gets an id."""
 

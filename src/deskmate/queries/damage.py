@@ -1,13 +1,13 @@
 """What of a team cannot be read, and what that stops."""
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.core.agent.rules.quiet import has_word
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreError
 from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import MOST_TOLD, Reading, reading_of, team_at, telling
@@ -21,7 +21,7 @@ _SHARED = (ROSTER, BOARD)
 _BEGIN = "Restore roster.jsonl from a copy, or start another team with: deskmate run"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """A lost record. `accepted`: whether the user accepted the loss. `stops`: whether it stops work until then.
 
@@ -40,7 +40,7 @@ class Lost:
         return f"{what} of {self.stream} is lost ({self.where}: {self.reason})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckedTeam:
     """A team. `founded`: whether its first record can be read. Without it, nobody can continue the team.
 

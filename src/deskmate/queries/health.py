@@ -11,12 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
+from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, DeskmateError, Problem, StoreError, hint_of
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
@@ -40,7 +40,7 @@ _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph
 _SERVED = frozenset({"fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One thing that was checked. `next`: what to do about it, if anything."""
 
@@ -50,7 +50,7 @@ class Check:
     next: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckedWorkspace:
     """A workspace. `place`: None if there is none. `usable`: whether a team can work there."""
 

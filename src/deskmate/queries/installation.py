@@ -3,12 +3,13 @@
 import json
 import shlex
 import sys
-from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 from urllib.parse import unquote, urlsplit
+
+from deskmate.core.values import frozen
 
 # The extra that has every optional part that a user can see.
 _ALL = "[all]"
@@ -16,7 +17,7 @@ _ALL = "[all]"
 _INSTALLERS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Installation:
     """An environment with Deskmate. `direct_url`: what its installer wrote about a source other than an index."""
 

@@ -4,7 +4,6 @@ import difflib
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.core.agent.entries import Entry, read_entry
@@ -13,6 +12,7 @@ from deskmate.core.log.names import LEAD, USER, box, known_name, log, mail
 from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.team.members import RosterState, who_is_here
 from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
+from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, telling
 from deskmate.stores.jsonl_store import JsonlStore
@@ -20,7 +20,7 @@ from deskmate.stores.jsonl_store import JsonlStore
 HEARD_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Letter:
     """A message in a mailbox. `fields`: as in its record. `heard`: None in the user's mailbox, which has no cursor."""
 
@@ -34,7 +34,7 @@ class Letter:
     fields: Json
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenInbox:
     """A member's mail in order: all unheard, and the last heard messages. `before`: how many more there are."""
 
@@ -46,7 +46,7 @@ class SeenInbox:
     damage: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenTranscript:
     """A member's entries by number, and the number of the last record."""
 

@@ -3,7 +3,7 @@
 This only reads files, so the team need not run.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND
@@ -14,6 +14,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Left, Parked, Status, Waiting, Working
 from deskmate.core.team.tasks import Receipt, TaskStatus
+from deskmate.core.values import frozen
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
 from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
@@ -22,7 +23,7 @@ from deskmate.trust.folders import has_begun, written
 _COLOURING = frozenset({"team_founded", "member_joined"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenMember:
     """A member and its status, `since` when. `task`: what it has in progress. `words`: its last words before a rest."""
 
@@ -47,7 +48,7 @@ class SeenMember:
         return self.status == Waiting("permission") or (self.name == LEAD and self.status == Waiting("plan"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenTeam:
     """A team at a glance. `live`: whether a process runs it, None if unknown. `holder`: which process.
 
@@ -101,7 +102,7 @@ class SeenTeam:
         return not away and (bool(self.live) or not isinstance(member.status, Working | Waiting))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permitted:
     """What is permitted: the mode of the team, the modes of members that have another, the rules.
 
@@ -118,7 +119,7 @@ class Permitted:
     delegates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenTask:
     """A task. `waits_for`: the tasks of `blocked_by` that are not completed.
 
@@ -143,7 +144,7 @@ class SeenTask:
     edited_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenBoard:
     """A team's tasks by number, without deleted ones. `colours`: the members' colours."""
 
@@ -153,7 +154,7 @@ class SeenBoard:
     damage: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenCost:
     """What a team's model calls cost, by member and model. `put_away`: the cost of teams that its lead closed."""
 
@@ -164,7 +165,7 @@ class SeenCost:
     damage: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenPolicy:
     """What a team's own records permit: its mode, the modes of members that have another, and the rules."""
 

@@ -8,11 +8,12 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
+from deskmate.core.values import frozen
 from deskmate.errors import StoreCorrupt
 from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.line_format import unseal
@@ -25,7 +26,7 @@ _LONGEST = RECORD_CAP + 1024
 _MOST_OF_A_COPY = 64_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Damage:
     """Something that cannot be read, in a sentence.
 
@@ -37,7 +38,7 @@ class Damage:
     kind: Literal["other", "torn", "short", "more"] = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What was once in a file. `marks`: the highest synced number, by inode. `record`, `task`: what copies show."""
 

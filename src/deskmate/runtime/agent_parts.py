@@ -1,7 +1,7 @@
 """What one agent works with: its model, tools, workspace and prompt."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias
 
 from deskmate.core.agent.entries import Started
@@ -12,10 +12,11 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.values import frozen
 from deskmate.ports import Model, Tool, Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentParts:
     """What one agent works with.
 

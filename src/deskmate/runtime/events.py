@@ -4,15 +4,15 @@ Agents send events and faces listen. Nothing depends on them: a face that missed
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from deskmate.core.agent.entries import Entry
 from deskmate.core.prompt.prompts import Delta
 from deskmate.core.team.status import Status
+from deskmate.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Streamed:
     """A part of what a member's model is saying."""
 
@@ -20,7 +20,7 @@ class Streamed:
     delta: Delta
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """An entry of a member's transcript, just written."""
 
@@ -29,7 +29,7 @@ class Recorded:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changed:
     """A member has another status now."""
 
@@ -37,7 +37,7 @@ class Changed:
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seated:
     """A teammate runs from now on. `colour`: its colour on every screen."""
 
@@ -45,7 +45,7 @@ class Seated:
     colour: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """Mail arrived for a member, which has not heard it yet."""
 
@@ -54,7 +54,7 @@ class Arrived:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TeamStarted:
     """The team that runs now, just created or resumed."""
 

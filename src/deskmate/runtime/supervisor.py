@@ -7,7 +7,6 @@ neither obeys nor answers a shutdown request, it is ended, and its leaving is re
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import anyio
 
@@ -18,6 +17,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.team.roster_records import MemberParked, MemberWorking
 from deskmate.core.team.status import Left, Parked
+from deskmate.core.values import frozen
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.departure import give_back, leave
@@ -37,7 +37,7 @@ RECORDS_CHANGED = "its records were cut or changed, and only the user can restar
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Failure:
     """Why a teammate no longer runs. `only_user`: only the user may restart it."""
 

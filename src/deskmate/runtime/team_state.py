@@ -1,9 +1,10 @@
 """What all agents of one process share."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 
+from deskmate.core.values import frozen
 from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
@@ -51,7 +52,7 @@ class Starting:
             self._moved = anyio.Event()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TeamState:
     """One log writer, one fold of each shared stream, one feed."""
 

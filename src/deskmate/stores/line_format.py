@@ -8,12 +8,13 @@ every number ever seen, also on misplaced lines. Skipped numbers are reported mi
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
 from deskmate.core.log.records import KEPT_KEYS, Damaged, Item, Record, decode
+from deskmate.core.values import frozen
 from deskmate.errors import BadRecord
 
 TORN = b" <torn>"
@@ -23,7 +24,7 @@ _SEAL_BYTES = 64
 _LEAP = 10**9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Position:
     """A place between two lines: the offset in the file, and the state of the numbers there."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
@@ -10,13 +9,14 @@ import anyio.lowlevel
 
 from deskmate.core.log.names import split_seat, split_stream
 from deskmate.core.log.records import Item, Json, Make, Record, Stamp, check_number, decode, encode_together
+from deskmate.core.values import frozen
 from deskmate.errors import Conflict, Held, StoreCorrupt
 from deskmate.ports import Seat
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemorySeat:
     """A seat held in this process."""
 

@@ -8,10 +8,10 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import anyio
 
+from deskmate.core.values import frozen
 from deskmate.errors import Held, StoreError, StoreUnavailable
 from deskmate.fs.private_folder import Lock, PrivateFolder, try_lock
 from deskmate.stores.worker_threads import WorkerThreads
@@ -19,7 +19,7 @@ from deskmate.stores.worker_threads import WorkerThreads
 _NOTE_CAP = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileSeat:
     """A seat held through a lock on a file."""
 

@@ -4,7 +4,6 @@ Each tool derives from `Described`. The descriptions are files in `deskmate.text
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.prompt.prompts import ToolSpec
+from deskmate.core.values import frozen
 from deskmate.ports import Tool, ToolContext
 
 
@@ -35,7 +35,7 @@ class Arguments(CheckedArguments):
     """Arguments of a tool of ours. Its description says what its schema leaves out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Described:
     """Base class of all tools, without `run`. By default a call touches nothing that a permission rule could name."""
 

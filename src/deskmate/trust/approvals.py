@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.config import Settings
@@ -24,6 +23,7 @@ from deskmate.core.policy.trusted_files import (
     standing,
     write_trust,
 )
+from deskmate.core.values import frozen
 from deskmate.errors import BadRecord, Refused, StoreUnavailable
 from deskmate.trust.folders import current_folder, workspace_of
 from deskmate.trust.project_files import definitions_at, definitions_in, seen_in
@@ -35,7 +35,7 @@ _MOST_BYTES = 16_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Consent:
     """What of a workspace is used: definitions as read. `trusted`: whether the folder is, so its branch may be told."""
 
@@ -61,7 +61,7 @@ class Consent:
 NO_CONSENT = Consent()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Survey:
     """What was found in a workspace. `consent`: what was approved before, with these bytes.
 

@@ -10,10 +10,10 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.core.policy.trusted_files import signature
+from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl_store import TASKS, TEAMS
@@ -27,7 +27,7 @@ _KEY_BYTES = 32
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signing:
     """The signatures of one user in one workspace. `state`: where the key is kept."""
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Protocol, TypeAlias
 import anyio
 from anyio import to_thread
 
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.git.git_entries import scan
 from deskmate.workspace.git.git_watch import GitWatch
@@ -68,7 +69,7 @@ class Why(StrEnum):
     PLANT = "plant"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class End:
     """How a command ended. `status`: below zero is a signal, None if not even SIGKILL ended it.
 
@@ -86,7 +87,7 @@ class End:
     told: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandOrder:
     """What to run. No shell is used unless the words name one.
 

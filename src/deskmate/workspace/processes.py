@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from deskmate.core.values import frozen
 
 PROC = Path("/proc")
 _PATIENCE_SECONDS = 2.0
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 Living: TypeAlias = Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """How to recognize our processes: by their group, or by entries of the environment they were started with."""
 
@@ -120,7 +121,7 @@ def _ancestry() -> list[int]:
     return line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndedProcesses:
     """How many processes were ended, and those that even SIGKILL did not end."""
 

@@ -6,13 +6,13 @@ import re
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
 from anyio import from_thread
 
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.globs import GlobPattern, alternatives
 from deskmate.workspace.paths import Outside, is_ours, resolved
@@ -152,7 +152,7 @@ def searching_words(rg: str | None, pattern: str, file: str, glob: str, paths: S
     return [*words, *what, "--", *paths]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A line that a search printed: its number, its byte offset in the file, and its text."""
 

@@ -1,14 +1,13 @@
 """The things an agent can do next."""
 
-from dataclasses import dataclass
-
 from deskmate.core.agent.entries import WorkMode
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.status import IDLE, Resting
+from deskmate.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """Leave for good."""
 
@@ -16,14 +15,14 @@ class Stop:
     agreed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Act:
     """Run these calls, together."""
 
     calls: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settle:
     """Give these calls a result without running them."""
 
@@ -32,7 +31,7 @@ class Settle:
     ok: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """Ask a person to allow a call. `rule`: the rule that would allow all calls like it, if there is one."""
 
@@ -41,31 +40,31 @@ class Ask:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agree:
     """Agree to a shutdown without a model turn."""
 
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Park:
     """Stop until a message or other caps let the agent go on, and show why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compact:
     """Make room in the context."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Think:
     """Call the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Record news: tasks that are no longer mine, a changed work mode, or else the team's news.
 
@@ -78,7 +77,7 @@ class Notice:
     away: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permit:
     """Work in this mode from now on, because of this answer to my plan."""
 
@@ -86,35 +85,35 @@ class Permit:
     verdict: PlanVerdict
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Take:
     """Make this task mine, or record it if it is mine already."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reread:
     """Record what somebody else changed in the task I work on."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nudge:
     """Remind me of a task in progress, or (0) to hand in my plan."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Tell the lead that I rest on a task in progress, or (0) tell the approver that I handed in no plan."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rest:
     """Wait until something changes, with this status."""
 

@@ -5,7 +5,7 @@ ids already heard are derived here, so there is no acknowledgement to lose.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar, assert_never
 
 from deskmate.core.agent.entries import (
@@ -45,13 +45,14 @@ from deskmate.core.team.messages import (
     read_envelope,
     wakes,
 )
+from deskmate.core.values import frozen
 
 TaskEpoch = tuple[int, int]
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Memory:
     """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 

@@ -1,11 +1,11 @@
 """Tool calls that have no result yet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from deskmate.core.agent.entries import Call, Said
 from deskmate.core.log.names import call_id
 from deskmate.core.prompt.argument_names import with_our_names
+from deskmate.core.values import frozen
 
 # The most calls of one answer that run.
 CALLS_CAP = 128
@@ -17,7 +17,7 @@ TIME_IS_UP = f"Ended: the time limit of this run was reached. {OUTCOME_UNKNOWN}"
 NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this call began."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenCall:
     """A call without a result yet. `allowed`: a person's answer, once there is one. `redacted`: as in `Call`.
 

@@ -1,13 +1,14 @@
 """What a tool call returned."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deskmate.core.agent.entries import Answered, Did, Opened
 from deskmate.core.prompt.prompts import Image
+from deskmate.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What the model reads of a call, what a screen shows if that differs, and what the agent remembers.
 

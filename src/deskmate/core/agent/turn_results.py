@@ -1,7 +1,6 @@
 """What came of the last turn."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from deskmate.core.agent.entries import Call, Did, Entry, Heard, Reported, Said
@@ -11,11 +10,12 @@ from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.team.handshakes import plans_among
 from deskmate.core.team.messages import Envelope, Undeliverable, read_envelope, summarise
 from deskmate.core.team.tasks import TaskStatus
+from deskmate.core.values import frozen
 
 _LINES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """The result of a turn. `only_words`: it completed and sent nothing; its last words are the only result."""
 
@@ -23,7 +23,7 @@ class Turn:
     only_words: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenPlan:
     """A plan that waits for an answer. `is_last`: the agent has said nothing since."""
 

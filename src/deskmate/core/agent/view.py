@@ -5,7 +5,7 @@ is told.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deskmate.core.agent.actions import Settle
 from deskmate.core.agent.entries import Entry, WorkMode
@@ -15,9 +15,10 @@ from deskmate.core.log.records import Item
 from deskmate.core.policy.permissions import Attempt, PermissionRule
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.tasks import BoardState
+from deskmate.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """All that `decide` may see.
 
@@ -58,7 +59,7 @@ class View:
         object.__setattr__(self, "work_mode", work_mode)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """What a prompt was made from: the view that led to it, the transcript so far, and a way to read other streams.
 

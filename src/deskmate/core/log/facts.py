@@ -5,12 +5,12 @@ wrong shape is kept as `Foreign`, and every fold skips it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deskmate.core.log.records import Json
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName
 
 F = TypeVar("F", bound="Fact")
@@ -73,7 +73,7 @@ def _slim_value(value: object) -> object:
             return value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foreign:
     """A record of a kind unknown here, as it is on disk, and why it was not understood."""
 

@@ -4,13 +4,14 @@ Folds use it to remember every id they have seen. It is a few dictionaries of gr
 same size. Adding a key has logarithmic cost and does not copy the map.
 """
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from deskmate.core.values import frozen
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen(Generic[V]):
     """The keys seen so far, each with its value."""
 

@@ -6,9 +6,9 @@ All stores encode with these functions, so that every store accepts and refuses 
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadRecord, TooLarge
 
 Json: TypeAlias = Mapping[str, object]
@@ -20,7 +20,7 @@ KEPT_KEYS = frozenset({"n", "crc"})
 STAMP_KEYS = frozenset({"run", "ord"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One item of a stream, as it was appended."""
 
@@ -28,7 +28,7 @@ class Record:
     body: Json
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Damaged:
     """A place in a stream where no record can be read.
 
@@ -46,7 +46,7 @@ Item: TypeAlias = Record | Damaged
 Stamp: TypeAlias = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision(Generic[T]):
     """What to append to a stream, None for nothing, and what the caller of `decide` wants to know about that."""
 

@@ -7,7 +7,6 @@ messages. What cannot be determined is not allowed.
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from deskmate.core.policy.patterns import (
@@ -21,6 +20,7 @@ from deskmate.core.policy.patterns import (
     text_matches,
 )
 from deskmate.core.policy.tool_table import PLANNING, TOOLS, ToolTraits
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
 
@@ -57,7 +57,7 @@ _TOOL = re.compile(r"[A-Za-z0-9_.*-]+")
 _RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PermissionRule:
     """One line of a policy: an effect for a tool, or only for what a pattern matches.
 
@@ -106,7 +106,7 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
     raise BadInput(f"'{rule.tool[:80]}' is not a tool", hint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """A call as the rules see it.
 
@@ -133,7 +133,7 @@ class Attempt:
         return cls("bash" if tool in _RUNS_AT_TIMES else tool, None, inside=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What happens to a call, and why, in words for the model or the person."""
 

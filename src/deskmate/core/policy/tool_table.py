@@ -4,18 +4,18 @@ Rules and `decide` read a tool's traits here. Prompt and docs read who has it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
 Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "skill", "plan"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolTraits:
     """What the rules need to know of a tool.
 

@@ -6,10 +6,10 @@ with the bytes that a person approved. `trust` reads the files, asks people and 
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.errors import BadRecord
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
@@ -30,7 +30,7 @@ class Approval(StrEnum):
     CHANGED = "changed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """A file, read once, so that the bytes hashed are the bytes used. `path`: in the workspace, separated by `/`."""
 

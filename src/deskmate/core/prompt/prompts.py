@@ -4,22 +4,23 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from deskmate.core.agent.view import Origin
+from deskmate.core.values import frozen
 
 # -- blocks ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextBlock:
     """Text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThinkingBlock:
     """What a model thought before it spoke, to be returned unchanged to the provider that signed it.
 
@@ -32,7 +33,7 @@ class ThinkingBlock:
     sealed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallBlock:
     """A tool use the model asked for, with an id that pairs it with its result within one prompt.
 
@@ -45,7 +46,7 @@ class CallBlock:
     flaw: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Image:
     """A picture kept in a blob of the workspace, such as `image/png` in `.teams/main/blobs/lead-12-0.png`."""
 
@@ -53,7 +54,7 @@ class Image:
     blob: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultBlock:
     """The one result of a call."""
 
@@ -70,14 +71,14 @@ Given: TypeAlias = TextBlock | ResultBlock
 # -- what is asked --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """A passage that the model is given: results first, then text. Never empty."""
 
     blocks: tuple[Given, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spoke:
     """A passage that the model spoke itself. Never empty."""
 
@@ -87,7 +88,7 @@ class Spoke:
 Passage: TypeAlias = Told | Spoke
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSpec:
     """A tool as the model sees it: its name, its description, the JSON schema of its arguments."""
 
@@ -96,7 +97,7 @@ class ToolSpec:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """Everything a model is given for one step.
 
@@ -124,7 +125,7 @@ class Prompt:
 TOKENS_CAP = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Tokens of one step. `input` counts neither those read from the provider's cache nor those written to it."""
 
@@ -148,7 +149,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """What a model answered. `blocks` may be empty: it had nothing to say.
 
@@ -173,28 +174,28 @@ class Reply:
         return tuple(block for block in self.blocks if isinstance(block, CallBlock))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextDelta:
     """Some text, as it arrives."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThinkingDelta:
     """Some thinking, as it arrives."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallDelta:
     """A call has begun to arrive."""
 
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryDelta:
     """The answer so far is void: `model` is asked again in this many seconds, because of `reason`."""
 

@@ -4,9 +4,9 @@ The system prompt has only one line about each. The `Skill` tool reads the body 
 """
 
 import re
-from dataclasses import dataclass
 
 from deskmate.core.log.names import known_name
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?\n)---[ \t]*(?:\r?\n(?P<body>.*))?\Z", re.DOTALL)
@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"[>|][+-]?(?:[ \t]+|\Z)")
 DESCRIPTION_CAP = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """Instructions that an agent can load. `folder`: where the files it mentions are."""
 

@@ -1,16 +1,18 @@
 """How much a team may spend and how long it may take."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from deskmate.core.values import frozen
 
 # Spending is never undone: a negative amount would raise the caps.
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Cost: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caps:
     """Limits; None means no limit. `str` tells two sets of caps apart.
 

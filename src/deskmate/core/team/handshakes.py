@@ -5,7 +5,6 @@ its kind, and comes from someone who may answer. The first one closes the reques
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +20,7 @@ from deskmate.core.team.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
+from deskmate.core.values import frozen
 
 
 class Shake(StrEnum):
@@ -31,7 +31,7 @@ class Shake(StrEnum):
     PERMISSION = "permission"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandshakeRow:
     """How one handshake works. Empty `asked_by`: any agent. Empty `answered_by`: the agent that was asked."""
 
@@ -48,7 +48,7 @@ TABLE: dict[Shake, HandshakeRow] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenRequest:
     """An open request as its asker remembers it: its id, its kind, and its recipient."""
 
@@ -57,7 +57,7 @@ class OpenRequest:
     asked: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownPlan:
     """A plan that this agent was shown and has not answered."""
 

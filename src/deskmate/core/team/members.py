@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE, USER, confusion, new_name, same_name
@@ -26,10 +26,11 @@ from deskmate.core.team.roster_records import (
     TeamFounded,
 )
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
+from deskmate.core.values import frozen
 from deskmate.errors import BadName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A member with a mailbox, as the roster shows it. `since`: the record by which it joined.
 
@@ -92,7 +93,7 @@ class Member:
         return self.held and isinstance(self.status, Idle)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RosterState:
     """The fold of the roster stream.
 

@@ -5,7 +5,6 @@ Each kind is a frozen class, told apart by `type`. On disk an envelope and its m
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pydantic import StrictBool
@@ -13,6 +12,7 @@ from pydantic import StrictBool
 from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import is_call, known_name
 from deskmate.core.log.records import RECORD_CAP, Item, Json, Record, encode
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName, TooLarge
 
 BODY_CAP = 256 * 1024
@@ -170,7 +170,7 @@ def bounces(message: Message) -> bool:
     return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Envelope:
     """A message with its id, sender, recipient and time. The runtime sets the sender. A model cannot choose it."""
 

@@ -5,7 +5,7 @@ its answer is in the asker's mailbox, or its call began or ended without one.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from deskmate.core.agent.entries import Began, Did, Noticed, read_entry
@@ -21,9 +21,10 @@ from deskmate.core.team.messages import (
     PlanResponse,
     envelope_in,
 )
+from deskmate.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What a member asks: whether it may make exactly this call, or do what its plan says.
 
@@ -47,7 +48,7 @@ class Question:
         return self.id, str(self.at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuestionFold:
     """The fold of what was asked and answered. `asked`: by id, without questions known to be over.
 

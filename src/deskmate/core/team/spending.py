@@ -6,7 +6,7 @@ processes have spent.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from deskmate.core.log.facts import Fact, Foreign, reader
@@ -14,6 +14,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.prompt.prompts import Reply, Usage
 from deskmate.core.team.caps import Caps, Cost, Count
+from deskmate.core.values import frozen
 
 
 class Spent(Fact):
@@ -52,7 +53,7 @@ KINDS: tuple[type[Spent], ...] = (Spent,)
 read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sum:
     """The total of some calls. `unpriced`: calls whose price is not known, so that `cost` is incomplete."""
 
@@ -101,7 +102,7 @@ class Sum:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spending:
     """The fold of the stream: what the team spent, and each of its members."""
 

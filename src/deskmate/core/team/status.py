@@ -4,38 +4,39 @@
 status cannot be forgotten.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, get_args
+
+from deskmate.core.values import frozen
 
 WaitsOn: TypeAlias = Literal["permission", "plan", "retry", "background"]
 StatusWord: TypeAlias = Literal["working", "idle", "waiting", "parked", "left"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Working:
     """It is in a turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Idle:
     """It has nothing to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """It waits for something outside: a person's answer, a provider, its own background work."""
 
     on: WaitsOn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parked:
     """It cannot go on until somebody lets it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Left:
     """It left for good. `agreed`: it was asked to leave and agreed."""
 

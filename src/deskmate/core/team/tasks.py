@@ -7,7 +7,7 @@ and `board_fold` folds what happened.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -26,6 +26,7 @@ from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import known_name
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Json
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
 _ID = re.compile(r"#?([1-9][0-9]{0,15})")
@@ -83,7 +84,7 @@ class Note(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """One piece of work. `epoch` counts its changes of owner. Times are for people.
 
@@ -125,7 +126,7 @@ class Task:
         return self.status in (TaskStatus.PENDING, TaskStatus.IN_PROGRESS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoardState:
     """All tasks of a team as of record `number`, including deleted ones, lowest number first.
 

@@ -7,13 +7,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
+from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.wires.json_fields import inner, read_object, words
 
@@ -60,7 +61,7 @@ _STATUS: Mapping[str, int] = MappingProxyType(
 _UNKNOWN_STATUS = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProviderEndpoint:
     """The address of a model, and the names used in its errors. `setting`: where its key comes from.
 
@@ -98,7 +99,7 @@ class ProviderEndpoint:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """What a provider reported: its message, and its names for the kind of error."""
 

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from deskmate.core.values import frozen
 from deskmate.errors import ModelRejected, ModelTrouble
 
 EVENT_CAP = 16 * 1024 * 1024
@@ -13,7 +13,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerEvent:
     """One event of a stream. The name is empty if the server sent none."""
 

@@ -1,6 +1,5 @@
 """What a member is shown to be doing."""
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from deskmate.core.agent.turn_results import last_turn
@@ -9,6 +8,7 @@ from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.roster_records import MemberIdle, MemberParked, MemberWaiting, MemberWorking, StatusRecord
 from deskmate.core.team.status import Idle, Left, Parked, Resting, Status, Waiting, Working
 from deskmate.core.team.tasks import in_progress_of
+from deskmate.core.values import frozen
 from deskmate.runtime.events import Changed
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
@@ -16,7 +16,7 @@ from deskmate.runtime.team_state import TeamState
 _WORDS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shown:
     """A status as others see it. `heard` matters if a teammate rests, `plan` if it works."""
 

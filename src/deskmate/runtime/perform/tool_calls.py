@@ -5,7 +5,7 @@ A tool sees only the `CallContext` of its call.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,6 +29,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team import members
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
@@ -65,7 +66,7 @@ class ForeseeingTool(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallContext:
     """The context of one call."""
 

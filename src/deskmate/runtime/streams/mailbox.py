@@ -7,7 +7,7 @@ leaver and a sender who wrote too late return it, under one id, so it comes back
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -30,6 +30,7 @@ from deskmate.core.team.messages import (
     read_hearable,
 )
 from deskmate.core.team.open_questions import answered_id
+from deskmate.core.values import frozen
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -40,7 +41,7 @@ from deskmate.runtime.streams.transcript import Transcript
 _TOLD, _WORDS = 10, 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delivery:
     """Whom a broadcast reached, and whom it could not."""
 
@@ -257,7 +258,7 @@ class Mailbox:
         return any(item.number <= heard and isinstance(item, Record) and item.body.get("id") == id_ for item in items)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Letter:
     """An envelope that can be heard, and how much of an entry it takes."""
 

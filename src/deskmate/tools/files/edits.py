@@ -8,10 +8,10 @@ the placeholder, the secret is put back.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from deskmate.core.policy.secret_placeholders import Concealed, restore, stand_ins
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.tools.clip import counted
 
@@ -20,7 +20,7 @@ _MAX_NAMED = 5
 _MAX_HINT_CHARS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EditedText:
     """A text after an edit. `line`: where the first replaced place is, from 1. `places`: how many there were."""
 

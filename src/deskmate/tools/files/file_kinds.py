@@ -1,7 +1,6 @@
 """Text, picture or other, decided by the bytes."""
 
-from dataclasses import dataclass
-
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 
 BOM = "\ufeff"
@@ -18,7 +17,7 @@ _OTHERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A file as text. `faithful`: writing it back gives the same bytes. If not, the file was not UTF-8."""
 

@@ -9,7 +9,7 @@ is not clear which secret is meant, nothing is written.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 from anyio import to_thread
@@ -31,6 +31,7 @@ from deskmate.core.policy.secret_placeholders import (
     stand_ins,
 )
 from deskmate.core.prompt.prompts import Image
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.ports import Tool, ToolContext, Workspace
 from deskmate.texts import text
@@ -182,7 +183,7 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Prepared:
     """What to write, and the result to report. `known`: the fingerprint of the file as it is now."""
 

@@ -5,9 +5,9 @@ If a command only runs another one, that command is added to the result. So a pe
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from deskmate.core.values import frozen
 from deskmate.tools.shell.shell_words import Untold, Word
 
 Words = Sequence[Word]
@@ -169,7 +169,7 @@ _CHECKS: Mapping[str, Callable[[Words], bool]] = {
 # -- those that run others ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wrapper:
     """How a program that runs another is called. `valued`: options with a value. `words`: words before the command."""
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from deskmate.core.policy.patterns import HOLE
+from deskmate.core.values import frozen
 
 _GLOB = frozenset("*?[")
 _BRACES = frozenset("{}")
@@ -20,7 +20,7 @@ class Untold(Exception):
     """It is unclear what a shell text would run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """A word of a command. If it is `open`, `text` is only its certain beginning.
 
@@ -50,7 +50,7 @@ def unescaped(written: str) -> str:
     return "" if written == "''" else re.sub(r"\\(.)", r"\1", written, flags=re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordPart:
     """A part of a word. `open`: it may expand to any text. `many`: and that to several words."""
 

@@ -4,7 +4,6 @@ Models often repeat what is already true, so that is not an error. The rules are
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from deskmate.core.agent.notices import taken
@@ -16,6 +15,7 @@ from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
+from deskmate.core.values import frozen
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Ran, ToolContext
 
@@ -23,7 +23,7 @@ VERIFY_SECONDS = 600.0
 _OUTPUT_BYTES = 4 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     """The changes to make to a task. `edits`: the arguments for `Board.edit`."""
 

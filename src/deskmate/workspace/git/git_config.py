@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.blob_folders import read_regular
 
 _MAX_BYTES = 1_000_000
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\s;&|<>()'\"`$]+")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """One line of git's settings: section and key in lower case, without the subsection."""
 
@@ -40,7 +40,7 @@ class Setting:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A path that settings name. `is_folder`: whether git reads it as a folder, or None if it may be either."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.paths import FOLDER, OURS, shown
 
@@ -79,7 +80,7 @@ class Size:
     entries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Listing:
     """The content of a folder at the time when it had this identity and change time."""
 

@@ -8,10 +8,10 @@ import errno
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.paths import plain
 
@@ -31,7 +31,7 @@ _AT_ONCE = 1000
 _SEPARATORS = re.compile(r"[/\\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contents:
     """What matters in an index. `unsafe`: a name that git must not write to. `shared`: the files it continues in."""
 

@@ -10,11 +10,11 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.git.git_index import Contents, contents, hash_size, is_unsafe, read_index
 from deskmate.workspace.git.repositories import GIT, GitFolder, submodules
@@ -29,7 +29,7 @@ _Stamp: TypeAlias = tuple[int, ...]
 _CACHE: dict[str, tuple[_Stamp, Contents]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """A folder with an index. `common`: where the settings of its repository are. `top`: its checkout, if known."""
 

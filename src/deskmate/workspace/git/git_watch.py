@@ -11,10 +11,10 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.git.git_entries import (
@@ -181,7 +181,7 @@ def _quoted(path: str) -> str:
     return "'" + path.replace("'", "'\\''") + "'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _State:
     """The parts of a repository that are only reported if a command changes them."""
 

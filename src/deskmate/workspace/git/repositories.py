@@ -2,10 +2,10 @@
 
 import contextlib
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.git.git_index import Contents, contents, hash_size, read_index
 from deskmate.workspace.paths import OURS
@@ -23,7 +23,7 @@ _MAX_SHARED = 3
 _CONTENT = ("objects", "refs", "logs")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GitFolder:
     """Where git keeps a repository. `checkout`: the folder with the HEAD and the index of this checkout."""
 
@@ -114,7 +114,7 @@ def repository(root: Path) -> tuple[Path, ...]:
     return (worktree.own, *(worktree.common / name for name in _CONTENT)) if worktree else ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Worktree:
     common: Path
     own: Path

@@ -6,9 +6,9 @@ Host names come from commands, which may be hostile. Anything ambiguous is refus
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -25,7 +25,7 @@ _BELOW = "*."
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostPort:
     """What a command wants to reach: a name in lower case, or an address, and a port."""
 
@@ -37,7 +37,7 @@ class HostPort:
         return f"{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowed:
     """One entry of the list. `below`: not the name itself, but all names below it."""
 

@@ -12,10 +12,10 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.blob_folders import TASKS, private_folder
 from deskmate.workspace.git.git_watch import GitWatch
@@ -48,7 +48,7 @@ class NotBegun(ToolError):
     """The sandbox could not be set up, so the command never started."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandSandbox:
     """The sandbox for commands of one workspace. `user`: the user's variables, which say where git's settings are.
 
@@ -135,7 +135,7 @@ def _is_empty(path: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfinedProcess:
     """A command in its sandbox. `process`: bubblewrap outside. `first`: the first process inside. All end with it.
 

@@ -9,8 +9,9 @@ import os
 import stat
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntFlag
+
+from deskmate.core.values import frozen
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _TELL_VERSION = 1
@@ -52,7 +53,7 @@ SCOPES_SINCE = 6
 _SCOPES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LandlockRule:
     """A path, and what may be done there and below."""
 

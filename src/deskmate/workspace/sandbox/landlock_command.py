@@ -10,10 +10,10 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import repository
 from deskmate.workspace.processes import EndedProcesses, Mark, end, mark_of, start_of
@@ -31,7 +31,7 @@ _KERNEL = "/proc"
 _SHARED = ("shmget", "semget", "msgget")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fenced:
     """A command restricted by Landlock, with everything it has started, as far as its mark shows that.
 

@@ -11,10 +11,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.sandbox.hidden_paths import (
     HOME_SECRETS,
     KERNEL,
@@ -55,7 +56,7 @@ class Way(StrEnum):
     BLANK = "blank"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mount:
     """One path, and how it is shown: readable, writable, as the command's own temporary folder, or as if it were empty.
 
@@ -66,7 +67,7 @@ class Mount:
     way: Way
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sandbox:
     """How commands are confined on this machine. `levels.find_sandbox` makes one.
 

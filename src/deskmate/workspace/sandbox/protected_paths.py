@@ -7,9 +7,9 @@ are. Git's folder itself stays writable, so that commits work.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.git.git_config import Named, named_paths
 from deskmate.workspace.git.repositories import (
@@ -54,7 +54,7 @@ _SYSTEM = (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"))
 _SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees", "remotes", "branches")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """A path that must not change. If it is missing, `content` is put there as a placeholder. None is a folder."""
 
@@ -62,7 +62,7 @@ class Guard:
     content: bytes | None = _FOLDER
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guarded:
     """How a workspace is shown to its commands. `mounts`: as they are. `guards`: read-only, existing or not.
 

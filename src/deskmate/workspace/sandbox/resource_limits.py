@@ -7,9 +7,10 @@ import resource
 import secrets
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from deskmate.core.values import frozen
 from deskmate.workspace.descriptors import give_back
 
 _PROC = Path("/proc")
@@ -31,7 +32,7 @@ def _most_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceLimits:
     """How many processes and threads a command may have, and how large a process, a file and temporary files may be."""
 

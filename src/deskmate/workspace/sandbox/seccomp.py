@@ -11,7 +11,9 @@ import platform
 import stat
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from deskmate.core.values import frozen
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
@@ -28,7 +30,7 @@ _FAMILIES = (_UNIX, _INET, _INET6, _NETLINK)
 _ROUTE = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Calls:
     """The call numbers of one machine. `modes`: which argument is a mode. `opening`: which are the flags and the mode.
 
