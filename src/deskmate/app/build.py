@@ -28,6 +28,7 @@ from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
 from deskmate.models.model_limits import limits_of
+from deskmate.models.preload import Preloading
 from deskmate.models.prices import price
 from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
@@ -44,7 +45,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.tools import ToolSet
+from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import branch_of, notes_of, skills_of
@@ -347,8 +348,14 @@ def _secure(settings: Settings) -> bool:
 
 def _asked(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
-    model = _model(settings, client, clock, name)
+    model = Preloading(_model(settings, client, clock, name), partial(_load_rest, settings))
     return model if name else Chosen(model)
+
+
+def _load_rest(settings: Settings) -> None:
+    """Load what an answer needs and a request does not: the tools, and the prices."""
+    tools_for(AgentKind.LEAD, ())
+    price(choose_model(settings), Usage(), settings.prices)
 
 
 def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:

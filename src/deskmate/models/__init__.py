@@ -5,6 +5,7 @@ retry         asks again after a passing error, and another model if it does not
 chosen        the current model, which the user may change while it is in use
 metered       reports what each reply costs
 slotted       asks only while a call slot is held
+preload       loads what an answer needs while the first answer arrives
 timed         asks no more once the time of the run is up
 model_limits  context window and output size by model family
 prices        US dollars by model

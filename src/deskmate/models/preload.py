@@ -1,0 +1,38 @@
+"""Loads what an answer needs while the first answer arrives."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from threading import Thread
+
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply
+from deskmate.ports import Model, ModelLimits
+
+
+class Preloading:
+    """A model that calls `load` on a thread, once, when its first answer begins.
+
+    Not earlier: a thread that imports would delay the request. Code that needs a module before then imports it itself.
+    """
+
+    def __init__(self, model: Model, load: Callable[[], None]) -> None:
+        self._model, self._load = model, load
+        self._loads = False
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def limits(self) -> ModelLimits:
+        """The limits of the model."""
+        return self._model.limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield what the model yields, and raise what it raises."""
+        async with aclosing(self._model.stream(prompt)) as parts:
+            async for part in parts:
+                if not self._loads:
+                    self._loads = True
+                    Thread(target=self._load, name="deskmate-preloading").start()
+                yield part
