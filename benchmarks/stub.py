@@ -46,7 +46,10 @@ class Stub:
         return f"http://127.0.0.1:{self.port}"
 
     def arrival(self) -> int:
-        """Return when the first request since the last look began to come, on the clock that all processes share."""
+        """Return when the first request since the last look began to come, on the clock that all processes share.
+
+        0 if there was none. A client that connects with a HEAD before it asks has not asked yet.
+        """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         connection.request("GET", ARRIVAL)
         arrived = int(connection.getresponse().read())
@@ -86,7 +89,7 @@ class _Conversation(asyncio.Protocol):
         self._transport, self._received = transport, b""
 
     def data_received(self, data: bytes) -> None:
-        if not _Conversation.arrived:
+        if not _Conversation.arrived and (self._received or data).startswith(b"POST "):
             _Conversation.arrived = time.monotonic_ns()
         self._received += data
         head, end, body = self._received.partition(b"\r\n\r\n")
@@ -104,6 +107,8 @@ def _response(path: str, body: bytes) -> bytes:
     if path == ARRIVAL:
         arrived, _Conversation.arrived = _Conversation.arrived, 0
         return _whole(str(arrived).encode())
+    if path == "/":
+        return _whole(b"")
     asked = json.loads(body)
     wire = _WIRES[path.partition("?")[0]]
     return (wire.streamed if asked.get("stream") else wire.whole)[_step(asked)]
