@@ -25,6 +25,8 @@ WARM = (
     "deskmate.faces.cli.root_commands",
     "deskmate.faces.cli.run_command",
     "deskmate.faces.cli.team_commands",
+    "deskmate.app.session",
+    "deskmate.tools.every_tool",
     "deskmate.models.wires.anthropic",
     "anyio._backends._asyncio",
     "httpcore2",
