@@ -1,8 +1,6 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-import platform
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -43,15 +41,15 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import on_threads
 from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import branch_of, notes_of, skills_of
+from deskmate.trust.project_files import environment_of, notes_of, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
-from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
     import httpx2
@@ -249,20 +247,11 @@ def check_price(name: str, settings: Settings) -> None:
 
 
 async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:
-    """Return how commands are confined, and the HTTP client of all models, which the caller closes.
+    """Return what `sandbox_of` and `client_of` return, or raise what they raise. The caller closes the client.
 
-    Raises BadSettings as `sandbox_of` and `client_of`. The trial of the sandbox waits for another process, so the
-    client is loaded and made meanwhile.
+    The trial of a sandbox waits for another process, so the client is imported and made meanwhile.
     """
-    made: list[httpx2.AsyncClient] = []
-
-    async def make() -> None:
-        made.append(await to_thread.run_sync(partial(client_of, settings, to_any=to_any)))
-
-    async with task_group() as tasks:
-        tasks.start_soon(make)
-        sandbox = await to_thread.run_sync(sandbox_of, settings)
-    return sandbox, made[0]
+    return await on_threads(partial(sandbox_of, settings), partial(client_of, settings, to_any=to_any))
 
 
 def client_of(settings: Settings, *, to_any: bool = False) -> "httpx2.AsyncClient":
@@ -392,18 +381,3 @@ def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
     wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
     output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
     return ModelLimits(limits.window, output)
-
-
-def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:
-    """Return what an agent is told about its environment. The git branch is included only in a trusted folder."""
-    return Environment(
-        workspace=str(place),
-        platform=f"{platform.system()} {platform.machine()}",
-        shell="bash",
-        date=time.strftime("%Y-%m-%d"),
-        branch=branch_of(place) if trusted else "",
-        attended=attended,
-        sandbox=sandbox.level,
-        network=sandbox.network if sandbox.level is Level.BUBBLEWRAP else sandbox.network is True,
-        writable=tuple(map(str, sandbox.writable)),
-    )

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from deskmate.app.build import TeamParts, environment_of
+from deskmate.app.build import TeamParts
 from deskmate.app.run_request import RunRequest
 from deskmate.app.runner import Outcome, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
@@ -39,6 +39,7 @@ from deskmate.queries.installation import Installation, has_demo
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
 from deskmate.stores.jsonl_store import TEAMS
+from deskmate.trust.project_files import environment_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 

@@ -1,4 +1,4 @@
-"""Notes, settings and skills of a workspace.
+"""Notes, settings and skills of a workspace, and what an agent is told about its environment.
 
 Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
 which of them count. Skills in the user's own folder are read here, too.
@@ -6,14 +6,17 @@ which of them count. Skills in the user's own folder are read here, too.
 
 import logging
 import os
+import platform
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from deskmate.core.policy.trusted_files import NOTES, SETTINGS, SKILL, SKILLS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
-from deskmate.core.prompt.system_prompt import NOTES_CAP
+from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
 from deskmate.workspace.paths import resolved
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
 
 # Nobody reads more than this before approving it.
@@ -150,3 +153,18 @@ def branch_of(place: Path) -> str | None:
 def _line_of(file: Path) -> str:
     with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as opened:
         return opened.read(_MOST_OF_GIT).decode(errors="replace").strip()
+
+
+def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:
+    """Return what an agent is told about its environment. The git branch is included only in a trusted folder."""
+    return Environment(
+        workspace=str(place),
+        platform=f"{platform.system()} {platform.machine()}",
+        shell="bash",
+        date=time.strftime("%Y-%m-%d"),
+        branch=branch_of(place) if trusted else "",
+        attended=attended,
+        sandbox=sandbox.level,
+        network=sandbox.network if sandbox.level is Level.BUBBLEWRAP else sandbox.network is True,
+        writable=tuple(map(str, sandbox.writable)),
+    )
