@@ -30,6 +30,7 @@ _ANSWERS = {
     "call": Say(calls=[Use("read_file", {"path": FILE}, id="call_0123456789")]),
     "text": Say("The file says that the answer is 42."),
 }
+_BLANK_LINE, _MESSAGES = b"\r\n\r\n", b',"messages":['
 _CHUNK = b"%x\r\n%b\r\n"
 _HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\n{}\r\n\r\n"
 
@@ -86,15 +87,17 @@ class _Conversation(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport, self._received = transport, b""
+        self._transport, self._received, self._wanted = transport, bytearray(), 0
 
     def data_received(self, data: bytes) -> None:
         if not _Conversation.arrived and (self._received or data).startswith(b"POST "):
             _Conversation.arrived = time.monotonic_ns()
         self._received += data
-        head, end, body = self._received.partition(b"\r\n\r\n")
-        if end and len(body) >= _length(head):
-            self._received = b""
+        if not self._wanted and (end := self._received.find(_BLANK_LINE)) >= 0:
+            self._wanted = end + len(_BLANK_LINE) + _length(bytes(self._received[:end]))
+        if self._wanted and len(self._received) >= self._wanted:
+            head, _, body = bytes(self._received).partition(_BLANK_LINE)
+            self._received, self._wanted = bytearray(), 0
             self._transport.write(_response(head.split(b" ")[1].decode(), body))
 
 
@@ -109,9 +112,23 @@ def _response(path: str, body: bytes) -> bytes:
         return _whole(str(arrived).encode())
     if path == "/":
         return _whole(b"")
-    asked = json.loads(body)
+    asked = _read(body)
     wire = _WIRES[path.partition("?")[0]]
     return (wire.streamed if asked.get("stream") else wire.whole)[_step(asked)]
+
+
+def _read(body: bytes) -> Mapping[str, Any]:
+    """Return what a request asks, of its messages only the last.
+
+    Deskmate's own requests are read only at both ends. Reading a long one takes so long that the agent, which waits
+    meanwhile, finds the processor's caches cold afterwards, and a long talk would look dearer than it is.
+    """
+    fields, ours, messages = body.partition(_MESSAGES)
+    if not ours or not fields.startswith(b'{"model":'):
+        return dict(json.loads(body))
+    # Quotes inside of a text are escaped, so only a message begins like this.
+    last = messages[messages.rindex(b'{"role":') :]
+    return {**json.loads(fields + b"}"), "messages": [json.loads(last.removesuffix(b"]}"))]}
 
 
 def _step(asked: Mapping[str, Any]) -> str:

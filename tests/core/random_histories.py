@@ -47,7 +47,8 @@ from deskmate.core.prompt.prompts import (
     Told,
     Usage,
 )
-from deskmate.core.prompt.rendering import Numbered, said
+from deskmate.core.prompt.recorded_replies import said
+from deskmate.core.prompt.rendering import Numbered
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.messages import (
     Broadcast,

@@ -10,7 +10,7 @@ import pytest
 
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Cleared, Compacted, Said
-from deskmate.core.prompt.rendering import REFUSED
+from deskmate.core.prompt.recorded_replies import REFUSED
 from deskmate.core.team.status import Parked
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import (

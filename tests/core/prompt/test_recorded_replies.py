@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from deskmate.core.agent.entries import Call, Said
 from deskmate.core.prompt.prompts import CallBlock, Reply, Spoken, TextBlock, ThinkingBlock, Usage
-from deskmate.core.prompt.rendering import REFUSED, blocks_of, said, spoken
+from deskmate.core.prompt.recorded_replies import REFUSED, blocks_of, said
+from deskmate.core.prompt.rendering import spoken
 from tests.core.random_histories import stored
 
 LS = Call(tool="bash", arguments={"command": "ls"})

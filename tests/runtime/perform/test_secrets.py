@@ -9,7 +9,8 @@ from deskmate.core.log.records import Decision
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
-from deskmate.core.prompt.rendering import redacted, spoken
+from deskmate.core.prompt.recorded_replies import redacted
+from deskmate.core.prompt.rendering import spoken
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Feed, Streamed

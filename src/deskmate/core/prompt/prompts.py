@@ -5,10 +5,12 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from deskmate.core.agent.view import Origin
 from deskmate.core.values import frozen
+
+T = TypeVar("T")
 
 # -- blocks ---------------------------------------------------------------------------------------
 
@@ -97,6 +99,24 @@ class ToolSpec:
     schema: Mapping[str, Any]
 
 
+class ConversationCache:
+    """What a model keeps from one prompt of a conversation to the next, such as old passages in its wire format.
+
+    The agent owns it, and it ends with the agent. It is for one model at a time: what another kind of model kept is
+    dropped.
+    """
+
+    def __init__(self) -> None:
+        self._kept: object = None
+
+    def of(self, kind: type[T]) -> T:
+        """Return what this kind of model kept, empty at first."""
+        kept = self._kept
+        if not isinstance(kept, kind):
+            self._kept = kept = kind()
+        return kept
+
+
 @frozen
 class Prompt:
     """Everything a model is given for one step.
@@ -104,6 +124,7 @@ class Prompt:
     Passages alternate; the first and the last are `Told`. The passage after a call has its one result. `pictures`: the
     bytes of the blobs that images name; an image without bytes is not shown. `output`: the most tokens the answer may
     have, if that is less than the model's own limit. `origin`: what the prompt was made from; it is never sent.
+    `cache`: shared by all prompts of a conversation. It never changes what is sent.
     """
 
     system: str
@@ -112,6 +133,7 @@ class Prompt:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     output: int | None = None
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    cache: ConversationCache = field(default_factory=ConversationCache, compare=False, repr=False)
 
     def most(self, gives: int) -> int:
         """Return how many tokens the answer may have, from a model that gives at most `gives`."""

@@ -1,10 +1,9 @@
-"""From transcript entries to a prompt, and from a reply to an entry.
+"""From transcript entries to a prompt.
 
 The same entries always give the same passages, and a growing transcript only adds to them, so that a provider's cache
 is used. Only `Compacted` and `Cleared` change what was rendered before. The result is well formed for any entries.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
@@ -13,7 +12,6 @@ from deskmate.core.agent.entries import (
     AgentParked,
     Agreed,
     Began,
-    Call,
     Cleared,
     Compacted,
     Did,
@@ -31,7 +29,6 @@ from deskmate.core.agent.entries import (
 from deskmate.core.agent.work_mode import planning_text
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import call_id
-from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.frames import (
     SUMMARY,
@@ -48,7 +45,6 @@ from deskmate.core.prompt.prompts import (
     Given,
     Image,
     Passage,
-    Reply,
     ResultBlock,
     Spoke,
     Spoken,
@@ -67,7 +63,6 @@ CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of i
 NO_RESULT = "No result was recorded."
 CLEARED = "(This old result was removed to save room. Run the call again if you need it.)"
 EMPTY_RESULT = "(no output)"
-REFUSED = "(the provider stopped this answer)"
 SUMMARISED = "This summary replaces the conversation so far. Continue from here."
 
 # Characters that providers refuse in the name of a tool. A model may invent any name.
@@ -102,6 +97,12 @@ class Rendered:
         self._wire: dict[str, str] = {}
         self._results: dict[str, ResultBlock] = {}
         self._words = [TextBlock(framed_summary(self._summary))] if self._summary else []
+        self._blobs: set[str] = set()
+
+    @property
+    def blobs(self) -> frozenset[str]:
+        """The blobs of all pictures in the passages."""
+        return frozenset(self._blobs)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -133,7 +134,9 @@ class Rendered:
                 self._say(number, entry)
             case Did(call=call):
                 if call in self._wire and call not in self._results:
-                    self._results[call] = result_block(self._wire[call], entry, cleared=number <= self._cleared)
+                    result = result_block(self._wire[call], entry, cleared=number <= self._cleared)
+                    self._results[call] = result
+                    self._blobs.update(image.blob for image in result.images)
             case Heard():
                 self._hear(number, entry)
             case _:
@@ -274,127 +277,13 @@ def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -
 
 def _given_back(blocks: Iterable[Spoken]) -> tuple[Spoken, ...]:
     """Return blocks without what providers refuse: blank text, trailing space, and thoughts at the end."""
-    kept = _tidy(blocks)
+    kept = tidy(blocks)
     while kept and isinstance(kept[-1], ThinkingBlock):
         kept.pop()
     return tuple(kept)
 
 
-def _tidy(blocks: Iterable[Spoken]) -> list[Spoken]:
+def tidy(blocks: Iterable[Spoken]) -> list[Spoken]:
+    """Return blocks without blank text and without space at the end of text."""
     tidy = (TextBlock(storable(block.text).rstrip()) if isinstance(block, TextBlock) else block for block in blocks)
     return [block for block in tidy if not isinstance(block, TextBlock) or block.text]
-
-
-# -- how a reply is recorded ----------------------------------------------------------------------
-
-
-def said(reply: Reply) -> Said:
-    """Return the entry that records a reply. Rendering it gives the blocks of the reply again.
-
-    A reply that the provider stopped has no calls: an answer that is taken back must have no effects.
-    """
-    blocks = _recorded(reply)
-    return Said(
-        # The space between two pieces of an answer is part of the answer, although it is not sent back to a provider.
-        text=_text(blocks) + (_space_at_end(reply) if reply.end == "length" else ""),
-        calls=tuple(
-            Call(tool=block.tool, arguments=_storable_arguments(block.arguments), flaw=block.flaw)
-            for block in blocks
-            if isinstance(block, CallBlock)
-        ),
-        blocks=blocks_of(reply),
-        usage=_usage(reply),
-        unfinished=reply.end == "length",
-    )
-
-
-def _space_at_end(reply: Reply) -> str:
-    match reply.blocks:
-        case [*_, TextBlock(text=text)]:
-            return text[len(text.rstrip()) :]
-        case [*before, ThinkingBlock()] if any(isinstance(block, TextBlock) for block in before) and not reply.calls:
-            # Text before a thought is complete: what comes next does not continue it.
-            return "\n\n"
-        case _:
-            return ""
-
-
-def redacted(entry: Said, redaction: Redaction) -> Said:
-    """Return an entry without secrets. A call that contained one is marked.
-
-    A thought that contained one loses its signature and is not sent back: its provider would refuse it.
-    """
-    return entry.model_copy(
-        update={
-            "text": redaction.text(entry.text),
-            "calls": tuple(_redacted_call(call, redaction) for call in entry.calls),
-            "blocks": tuple(_redacted_block(block, redaction) for block in entry.blocks),
-        }
-    )
-
-
-def _redacted_call(call: Call, redaction: Redaction) -> Call:
-    arguments = redaction.value(call.arguments)
-    held = arguments != call.arguments
-    return call.model_copy(update={"arguments": arguments, "redacted": True}) if held else call
-
-
-def _redacted_block(block: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
-    written = dict(redaction.value(block))
-    return {**written, "signature": ""} if "signature" in block and written != block else written
-
-
-def blocks_of(reply: Reply) -> tuple[dict[str, Any], ...]:
-    """Return the blocks of a reply as they are recorded; none if it is just text followed by calls."""
-    blocks = _recorded(reply)
-    calls = [block for block in blocks if isinstance(block, CallBlock)]
-    text = _text(blocks)
-    if blocks == [*([TextBlock(text)] if text else []), *calls]:
-        return ()
-    return tuple(_records(blocks))
-
-
-def _recorded(reply: Reply) -> list[Spoken]:
-    blocks = _tidy(reply.blocks)
-    if reply.end != "refused":
-        return blocks
-    words: list[Spoken] = [block for block in blocks if not isinstance(block, CallBlock)]
-    return words if _text(words) else [*words, TextBlock(REFUSED)]
-
-
-def _text(blocks: Iterable[Spoken]) -> str:
-    return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
-
-
-def _records(blocks: Iterable[Spoken]) -> Iterator[dict[str, Any]]:
-    index = 0
-    for block in blocks:
-        match block:
-            case TextBlock(text=text):
-                yield {"type": "text", "text": text}
-            case ThinkingBlock(text=text, signature=signature, sealed=sealed):
-                yield {"type": "thinking", "text": storable(text), "signature": signature, "sealed": sealed}
-            case CallBlock():
-                yield {"type": "call", "index": index}
-                index += 1
-            case unreachable:
-                assert_never(unreachable)
-
-
-def _storable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as a store returns them, so that a restart changes no byte of the prompt."""
-    text = json.dumps(arguments, ensure_ascii=False)
-    kept = storable(text)
-    return dict(arguments) if kept is text else dict(json.loads(kept))
-
-
-def _usage(reply: Reply) -> dict[str, Any]:
-    usage = reply.usage
-    counts = {
-        "input": usage.input,
-        "output": usage.output,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-        "model": reply.model,
-    }
-    return counts if reply.cost is None else {**counts, "cost": reply.cost}

@@ -5,24 +5,24 @@ user messages: the later one is written now, the earlier one was written by the 
 """
 
 import re
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from deskmate.core.prompt.prompts import (
     CallBlock,
     Given,
     Image,
+    Passage,
     Prompt,
     ResultBlock,
-    Spoke,
     Spoken,
     TextBlock,
     ThinkingBlock,
     Told,
     ToolSpec,
 )
-from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
-
-Block = dict[str, Any]
+from deskmate.models.wires.kept_messages import KeptMessages, Message
+from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, body_of, is_blank, wire_id, wire_name
 
 _CACHED_PASSAGES = 2
 # Checked in November 2026: these models need a thinking budget. Later models choose it themselves and refuse one.
@@ -31,43 +31,52 @@ _BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 
 def request_body(prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int) -> bytes:
     """Return the request body for a prompt. The same prompt gives the same bytes."""
-    body: Block = {"model": model, "max_tokens": max_tokens, "stream": True}
+    kept = prompt.cache.of(AnthropicMessages)
+    fields: Message = {"model": model, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:
-        body["thinking"] = _thinking(model, thinking_tokens)
+        fields["thinking"] = _thinking(model, thinking_tokens)
     if prompt.tools:
-        body["tools"] = [_tool(tool) for tool in prompt.tools]
+        fields["tools"] = kept.tools(prompt.tools)
     if not is_blank(prompt.system):
-        body["system"] = [_cached(_text(prompt.system))]
-    body["messages"] = _messages(prompt)
-    return encode(body)
+        fields["system"] = [_cached(_text(prompt.system))]
+    return body_of(fields, kept.all(prompt))
 
 
-def _thinking(model: str, tokens: int) -> Block:
+def _thinking(model: str, tokens: int) -> Message:
     return {"type": "enabled", "budget_tokens": tokens} if _BUDGETED.match(model) else {"type": "adaptive"}
 
 
-def _tool(tool: ToolSpec) -> Block:
-    return {"name": tool.name, "description": tool.text, "input_schema": dict(tool.schema)}
+class AnthropicMessages(KeptMessages):
+    """The messages of one conversation for this API."""
 
+    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+        """Yield the JSON of all messages of a prompt, with a comma after each."""
+        count = _before_breakpoints(prompt.passages)
+        yield from self.settled(prompt, count)
+        for passage in prompt.passages[count:]:
+            messages = self._messages(passage, prompt.pictures)
+            if isinstance(passage, Told):
+                messages[-1]["content"][-1] = _cached(messages[-1]["content"][-1])
+            yield self.written(messages)
 
-def _messages(prompt: Prompt) -> list[Block]:
-    told = [passage for passage in prompt.passages if isinstance(passage, Told)]
-    cached = {id(passage) for passage in told[-_CACHED_PASSAGES:]}
-    messages = []
-    for passage in prompt.passages:
-        if isinstance(passage, Spoke):
-            role, content = "assistant", [block for part in passage.blocks for block in _spoken(part)]
-        else:
-            role, content = "user", _given(passage, prompt)
-            if id(passage) in cached:
-                content[-1] = _cached(content[-1])
+    def _messages(self, passage: Passage, pictures: Mapping[str, bytes]) -> list[Message]:
+        if isinstance(passage, Told):
+            return [{"role": "user", "content": _given(passage, pictures)}]
+        content = [block for part in passage.blocks for block in _spoken(part)]
         # Only thoughts of another provider: left out. The messages around it are then read as one.
-        if content:
-            messages.append({"role": role, "content": content})
-    return messages
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _tool(self, tool: ToolSpec) -> Message:
+        return {"name": tool.name, "description": tool.text, "input_schema": dict(tool.schema)}
 
 
-def _spoken(block: Spoken) -> list[Block]:
+def _before_breakpoints(passages: Sequence[Passage]) -> int:
+    """Return how many passages come before the first one with a cache breakpoint."""
+    told = (place for place in reversed(range(len(passages))) if isinstance(passages[place], Told))
+    return min(islice(told, _CACHED_PASSAGES))
+
+
+def _spoken(block: Spoken) -> list[Message]:
     match block:
         case TextBlock(text=text):
             return [] if is_blank(text) else [_text(text)]
@@ -81,37 +90,37 @@ def _spoken(block: Spoken) -> list[Block]:
             return [{"type": "tool_use", "id": wire_id(call), "name": wire_name(tool), "input": dict(arguments)}]
 
 
-def _given(passage: Told, prompt: Prompt) -> list[Block]:
+def _given(passage: Told, pictures: Mapping[str, bytes]) -> list[Message]:
     # The API requires results before any text.
     ordered = sorted(passage.blocks, key=lambda block: isinstance(block, TextBlock))
-    content = [block for part in ordered for block in _told(part, prompt)]
+    content = [block for part in ordered for block in _told(part, pictures)]
     return content or [_text(NOTHING)]
 
 
-def _told(block: Given, prompt: Prompt) -> list[Block]:
+def _told(block: Given, pictures: Mapping[str, bytes]) -> list[Message]:
     match block:
         case TextBlock(text=text):
             return [] if is_blank(text) else [_text(text)]
         case ResultBlock():
-            return [_result(block, prompt)]
+            return [_result(block, pictures)]
 
 
-def _result(result: ResultBlock, prompt: Prompt) -> Block:
+def _result(result: ResultBlock, pictures: Mapping[str, bytes]) -> Message:
     text = NO_OUTPUT if is_blank(result.text) else result.text
-    images = [_image(image, prompt) for image in result.images if image.blob in prompt.pictures]
+    images = [_image(image, pictures) for image in result.images if image.blob in pictures]
     content = [_text(text), *images]
     block = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
     return block if result.ok else {**block, "is_error": True}
 
 
-def _image(image: Image, prompt: Prompt) -> Block:
-    source = {"type": "base64", "media_type": image.media_type, "data": base64_of(image, prompt)}
+def _image(image: Image, pictures: Mapping[str, bytes]) -> Message:
+    source = {"type": "base64", "media_type": image.media_type, "data": base64_of(image, pictures)}
     return {"type": "image", "source": source}
 
 
-def _text(text: str) -> Block:
+def _text(text: str) -> Message:
     return {"type": "text", "text": text}
 
 
-def _cached(block: Block) -> Block:
+def _cached(block: Message) -> Message:
     return {**block, "cache_control": {"type": "ephemeral"}}

@@ -4,39 +4,44 @@ Tool messages contain only text, so pictures follow in the user message after th
 """
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
-from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
-from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
-
-Message = dict[str, Any]
+from deskmate.core.prompt.prompts import CallBlock, Passage, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
+from deskmate.models.wires.kept_messages import KeptMessages, Message
+from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, body_of, is_blank, wire_id, wire_name
 
 
 def request_body(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> bytes:
     """Return the request body for a prompt. The same prompt gives the same bytes."""
-    body: Message = {
+    kept = prompt.cache.of(OpenAIMessages)
+    fields: Message = {
         "model": model,
         max_tokens_key: max_tokens,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if prompt.tools:
-        body["tools"] = [_tool(tool) for tool in prompt.tools]
-    body["messages"] = _messages(prompt)
-    return encode(body)
+        fields["tools"] = kept.tools(prompt.tools)
+    return body_of(fields, kept.all(prompt))
 
 
-def _tool(tool: ToolSpec) -> Message:
-    function = {"name": tool.name, "description": tool.text, "parameters": dict(tool.schema)}
-    return {"type": "function", "function": function}
+class OpenAIMessages(KeptMessages):
+    """The messages of one conversation for this API."""
 
+    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+        """Yield the JSON of all messages of a prompt, with a comma after each."""
+        if not is_blank(prompt.system):
+            yield self.written([{"role": "system", "content": prompt.system}])
+        # Only the last passage changes: it grows until the model answers.
+        yield from self.settled(prompt, len(prompt.passages) - 1)
+        yield self.written(self._messages(prompt.passages[-1], prompt.pictures))
 
-def _messages(prompt: Prompt) -> list[Message]:
-    messages = [] if is_blank(prompt.system) else [{"role": "system", "content": prompt.system}]
-    for passage in prompt.passages:
-        messages += _spoke(passage) if isinstance(passage, Spoke) else _told(passage, prompt)
-    return messages
+    def _messages(self, passage: Passage, pictures: Mapping[str, bytes]) -> list[Message]:
+        return _spoke(passage) if isinstance(passage, Spoke) else _told(passage, pictures)
+
+    def _tool(self, tool: ToolSpec) -> Message:
+        function = {"name": tool.name, "description": tool.text, "parameters": dict(tool.schema)}
+        return {"type": "function", "function": function}
 
 
 def _spoke(passage: Spoke) -> list[Message]:
@@ -57,14 +62,14 @@ def _call(block: CallBlock) -> Message:
     }
 
 
-def _told(passage: Told, prompt: Prompt) -> list[Message]:
+def _told(passage: Told, pictures: Mapping[str, bytes]) -> list[Message]:
     results = [block for block in passage.blocks if isinstance(block, ResultBlock)]
     text = _joined(block for block in passage.blocks if isinstance(block, TextBlock))
-    pictures = [part for result in results for part in _pictures(result, prompt)]
+    shown = [part for result in results for part in _pictures(result, pictures)]
     messages = [_result(result) for result in results]
-    if pictures:
+    if shown:
         words = [{"type": "text", "text": text}] if text else []
-        messages.append({"role": "user", "content": [*pictures, *words]})
+        messages.append({"role": "user", "content": [*shown, *words]})
     elif text or not results:
         messages.append({"role": "user", "content": text or NOTHING})
     return messages
@@ -75,11 +80,11 @@ def _result(result: ResultBlock) -> Message:
     return {"role": "tool", "tool_call_id": wire_id(result.id), "content": text if result.ok else f"error: {text}"}
 
 
-def _pictures(result: ResultBlock, prompt: Prompt) -> list[Message]:
-    images = [image for image in result.images if image.blob in prompt.pictures]
+def _pictures(result: ResultBlock, pictures: Mapping[str, bytes]) -> list[Message]:
+    images = [image for image in result.images if image.blob in pictures]
     if not images:
         return []
-    urls = [f"data:{image.media_type};base64,{base64_of(image, prompt)}" for image in images]
+    urls = [f"data:{image.media_type};base64,{base64_of(image, pictures)}" for image in images]
     title = {"type": "text", "text": f"Images in the result of call {wire_id(result.id)}:"}
     return [title, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 

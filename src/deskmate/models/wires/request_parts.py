@@ -3,10 +3,10 @@
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deskmate.core.prompt.prompts import Image, Prompt
+from deskmate.core.prompt.prompts import Image
 
 NOTHING = "(nothing)"
 NO_OUTPUT = "(no output)"
@@ -18,13 +18,29 @@ _NO_NAME = re.compile("[^A-Za-z0-9_-]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
-    """Return a body as JSON, always the same bytes. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+# Made once: `json.dumps` makes a new one for each call with these options.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def encode(value: Any) -> bytes:
+    """Return a value as JSON, always the same bytes. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
+    text = _ENCODER.encode(value)
     try:
         return text.encode()
     except UnicodeEncodeError:
         return _SURROGATE.sub("\ufffd", text).encode()
+
+
+def body_of(fields: Mapping[str, Any], messages: Iterable[bytes | bytearray]) -> bytes:
+    """Return the body of a request: its fields, of which bytes are JSON already, and the messages.
+
+    `messages`: JSON with a comma after each message.
+    """
+    head = [
+        encode(name) + b":" + (value if isinstance(value, bytes) else encode(value)) for name, value in fields.items()
+    ]
+    *parts, last = messages
+    return b"".join([b"{", b",".join(head), b',"messages":[', *parts, last.removesuffix(b","), b"]}"])
 
 
 def wire_id(call: str) -> str:
@@ -47,6 +63,6 @@ def is_blank(text: str) -> bool:
     return not text.strip()
 
 
-def base64_of(image: Image, prompt: Prompt) -> str:
-    """Return a picture of the prompt in base64."""
-    return base64.b64encode(prompt.pictures[image.blob]).decode()
+def base64_of(image: Image, pictures: Mapping[str, bytes]) -> str:
+    """Return a picture in base64."""
+    return base64.b64encode(pictures[image.blob]).decode()

@@ -24,17 +24,18 @@ from deskmate.core.prompt.compaction import (
     summary_text,
 )
 from deskmate.core.prompt.prompts import (
+    ConversationCache,
     Delta,
     Passage,
     Prompt,
     Reply,
-    ResultBlock,
     RetryDelta,
     TextBlock,
     TextDelta,
     Told,
 )
-from deskmate.core.prompt.rendering import Rendered, redacted, said
+from deskmate.core.prompt.recorded_replies import redacted, said
+from deskmate.core.prompt.rendering import Rendered
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.core.team.status import WORKING, Waiting
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
@@ -61,6 +62,7 @@ class ModelCalls:
         self._voice = LiveWords(transcript.name, feed, redaction)
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
+        self._cache = ConversationCache()
         self._system = _system(transcript)
         self._overhead = estimate((), self._system, parts.specs)
         self._whole, self._words = "", ""
@@ -134,14 +136,14 @@ class ModelCalls:
         for number, entry in entries[self._taken_in :]:
             self._rendered.add(number, entry)
         self._taken_in = len(entries)
-        passages = self._rendered.passages
         # As of when the agent decided to ask, like the texts in the prompt.
         tools = self._parts.offered(origin.view)
-        return Prompt(self._system, passages, tools, await self._pictures(passages), origin=origin)
+        pictures = await self._pictures()
+        return Prompt(self._system, self._rendered.passages, tools, pictures, origin=origin, cache=self._cache)
 
-    async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
+    async def _pictures(self) -> dict[str, bytes]:
         pictures = {}
-        for blob in _blobs(passages):
+        for blob in self._rendered.blobs:
             # Someone deleted the picture. The text about it remains.
             with suppress(ToolError):
                 pictures[blob] = await self._parts.workspace.blob(blob)
@@ -224,11 +226,6 @@ def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:
     if isinstance(last, Told):
         return (*passages[:-1], Told((*last.blocks, TextBlock(words))))
     return (*passages, Told((TextBlock(words),)))
-
-
-def _blobs(passages: tuple[Passage, ...]) -> set[str]:
-    results = (block for passage in passages for block in passage.blocks if isinstance(block, ResultBlock))
-    return {image.blob for result in results for image in result.images}
 
 
 def _system(transcript: Transcript) -> str:
