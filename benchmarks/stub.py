@@ -30,7 +30,8 @@ _ANSWERS = {
     "call": Say(calls=[Use("read_file", {"path": FILE}, id="call_0123456789")]),
     "text": Say("The file says that the answer is 42."),
 }
-_BLANK_LINE, _MESSAGES = b"\r\n\r\n", b',"messages":['
+_BLANK_LINE = b"\r\n\r\n"
+_LONG = 32 * 1024
 _CHUNK = b"%x\r\n%b\r\n"
 _HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\n{}\r\n\r\n"
 
@@ -118,14 +119,14 @@ def _response(path: str, body: bytes) -> bytes:
 
 
 def _read(body: bytes) -> Mapping[str, Any]:
-    """Return what a request asks, of its messages only the last.
+    """Return what a request asks, of the messages of a long one only the last.
 
-    Deskmate's own requests are read only at both ends. Reading a long one takes so long that the agent, which waits
-    meanwhile, finds the processor's caches cold afterwards, and a long talk would look dearer than it is.
+    Reading all of a long one takes so long that the agent, which waits meanwhile, finds the processor's caches cold
+    afterwards, and a long talk would look dearer than it is. Only Deskmate sends long ones, with the messages last.
     """
-    fields, ours, messages = body.partition(_MESSAGES)
-    if not ours or not fields.startswith(b'{"model":'):
+    if len(body) < _LONG:
         return dict(json.loads(body))
+    fields, _, messages = body.partition(b',"messages":[')
     # Quotes inside of a text are escaped, so only a message begins like this.
     last = messages[messages.rindex(b'{"role":') :]
     return {**json.loads(fields + b"}"), "messages": [json.loads(last.removesuffix(b"]}"))]}
