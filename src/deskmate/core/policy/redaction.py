@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -26,6 +27,8 @@ SHORTEST = 8
 # Longer than any key of one line.
 _HOLD = 8192
 _LOOK_AT_ONCE = 256
+# What is found in texts of at most this many characters is remembered, for this many texts.
+_SHORT, _SHORT_TEXTS = 64, 1024
 _RUN = "".join(map(chr, range(0x21, 0x7F)))
 # A placeholder ends at its first bracket, and is short enough for a model to copy without a mistake.
 _SHOWN = re.compile(r"[\]\n]")
@@ -79,9 +82,16 @@ class Redaction:
         self._odd = [form for form, _ in self._forms if form.strip(_RUN)]
         self._names = _TABLE_NAMES | {loosely(name) for name in named.values()}
         self._hold = max([_HOLD, *(2 * len(form) for form in forms)])
+        # Most short texts are names, ids and keys of records, which come again and again.
+        self._short_text = lru_cache(maxsize=_SHORT_TEXTS)(self._searched)
 
     def text(self, text: str) -> str:
         """Return a text with every secret replaced by its name, as in `[redacted: GITHUB_TOKEN]`."""
+        if len(text) < SHORTEST:
+            return text
+        return self._short_text(text) if len(text) <= _SHORT else self._searched(text)
+
+    def _searched(self, text: str) -> str:
         finds = self.find(text)
         return _replaced(text, finds) if finds else text
 
