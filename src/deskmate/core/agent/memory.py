@@ -5,7 +5,7 @@ ids already heard are derived here, so there is no acknowledgement to lose.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from deskmate.core.agent.entries import (
@@ -33,6 +33,7 @@ from deskmate.core.agent.work_mode import told_at_start
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
 from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.value_copies import replace
 from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake, ShownPlan, answer_flaw, may_ask
 from deskmate.core.team.messages import (
     Envelope,
@@ -45,14 +46,14 @@ from deskmate.core.team.messages import (
     read_envelope,
     wakes,
 )
-from deskmate.core.values import frozen
 
 TaskEpoch = tuple[int, int]
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-@frozen
+# Without slots, because each entry makes a copy: see `value_copies`.
+@dataclass(frozen=True)
 class Memory:
     """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 
