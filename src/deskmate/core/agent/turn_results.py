@@ -65,9 +65,10 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
 
     It has a line for each message that was sent, and for each that came back.
     """
-    calls: dict[str, Call] = {}
+    # Entries are read backwards, and so are the calls and the lines until the end.
+    calls: list[tuple[str, Call]] = []
     done: set[str] = set()
-    bounced: list[str] = []
+    returned: list[str] = []
     told = words = False
     for number, entry in reversed(entries):
         match entry:
@@ -75,21 +76,20 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
                 break
             case Said():
                 words = True
-                # Entries are read backwards: earlier calls go to the front.
-                calls = {call_id(name, number, index): call for index, call in enumerate(entry.calls)} | calls
+                calls += reversed([(call_id(name, number, index), call) for index, call in enumerate(entry.calls)])
             case Did(call=call, ok=True):
                 done.add(call)
             case Heard():
-                bounced = [*_bounced(name, entry), *bounced]
+                returned += reversed(_bounced(name, entry))
             case Reported():
                 told = True
-    effects = [call for id_, call in calls.items() if id_ in done]
+    effects = [call for id_, call in reversed(calls) if id_ in done]
     sent = [call for call in effects if call.tool in ("SendMessage", "ExitPlanMode")]
     completed = any(
         call.tool == "TaskUpdate" and call.arguments.get("status") == TaskStatus.COMPLETED for call in effects
     )
     lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
-    return Turn((*lines, *bounced[:_LINES]), only_words=words and not (sent or completed or told))
+    return Turn((*lines, *returned[::-1][:_LINES]), only_words=words and not (sent or completed or told))
 
 
 def _bounced(name: str, entry: Heard) -> list[str]:
