@@ -237,7 +237,8 @@ class Agent:
             own_tools=frozenset(self._parts.tools.keys() - TOOLS.keys()),
             rules=self._parts.rules,
         )
-        return replace(view, foreseen=await self._calls.foreseen(view))
+        foreseen = await self._calls.foreseen(view)
+        return replace(view, foreseen=foreseen) if foreseen else view
 
     def _open_things(self) -> list[str]:
         memory, roster = self._transcript.memory, self._team_state.roster.state

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
+from functools import lru_cache
 
 import anyio
 import httpx2
@@ -61,7 +62,7 @@ async def ask(
     """
     sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
     try:
-        async with client.stream("POST", at.url, content=body, headers=sent) as response:
+        async with client.stream("POST", _url(at.url), content=body, headers=sent) as response:
             if not response.is_success:
                 raise await _refusal(at, response)
             async with aclosing(_events(at, response)) as events:
@@ -86,6 +87,12 @@ async def ask(
     except httpx2.HTTPError as error:
         reason = at.hide(str(error)) or "no reason given"
         raise ModelTrouble(f"The connection to {at.model} failed: {type(error).__name__}: {reason}") from error
+
+
+# A process has few addresses, and one is read for each request.
+@lru_cache(maxsize=64)
+def _url(address: str) -> httpx2.URL:
+    return httpx2.URL(address)
 
 
 def _distrust(error: BaseException) -> str | None:

@@ -60,15 +60,19 @@ class StepScope:
         """Wake the agent when time alone changes what it should do. Also cut the step if a deadline is over."""
         for alarm in self._alarms:
             alarm.cancel()
-        alarm, time_alarm = self._alarms = [anyio.CancelScope(), anyio.CancelScope()]
+        self._alarms = []
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
         batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
         left = self._team_state.budget.seconds_left
         last = [left + LAST_SECONDS] if left <= 0 else []
         if soon := [seconds for seconds in (*due, *batch, *last) if seconds > 0]:
-            tasks.start_soon(self._wake, alarm, min(soon), min(soon) in due)
+            tasks.start_soon(self._wake, self._new_alarm(), min(soon), min(soon) in due)
         if 0 < left < math.inf:
-            tasks.start_soon(self._keep_time, time_alarm)
+            tasks.start_soon(self._keep_time, self._new_alarm())
+
+    def _new_alarm(self) -> anyio.CancelScope:
+        self._alarms.append(anyio.CancelScope())
+        return self._alarms[-1]
 
     async def _wake(self, alarm: anyio.CancelScope, seconds: float, cuts: bool) -> None:
         with alarm:

@@ -152,7 +152,8 @@ class Folded(Generic[S]):
         """Read what is new and return the state."""
         before, turn = self.state, self._turn
         items = await self._store.read(self.stream, before.number, sync=self._sync)
-        return self._keep(self._fold(before, items), turn)
+        # There is mostly nothing new, and a fold copies what it may change.
+        return self._keep(self._fold(before, items), turn) if items else self.state
 
     async def append(self, writer: LogWriter, body: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append without reading first. Fold the record if nothing came between."""
