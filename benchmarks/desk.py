@@ -66,9 +66,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterator[Desk]:
-    """Lend a desk in a folder, its team founded there unless it was before; the lead's seat is held meanwhile."""
-    settings = load({"HOME": str(folder), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{at.url}/v1"})
+async def desk(folder: Path, store: Store, at: Stub, model: str, *, wire: str = "openai") -> AsyncIterator[Desk]:
+    """Lend a desk in a folder, its team founded there unless it was before; the lead's seat is held meanwhile.
+
+    `wire`: the format in which the stand-in is spoken to, by the name of its provider.
+    """
+    places = {"OPENAI_BASE_URL": f"{at.url}/v1", "ANTHROPIC_BASE_URL": at.url}
+    settings = load({"HOME": str(folder), "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none", **places})
     writer = LogWriter(store, SystemClock())
     roster = Roster(writer)
     team_state = TeamState(
@@ -79,7 +83,7 @@ async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterato
             await team_state.roster.found(TEAM)
             policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=writer.clock.timestamp())
             await team_state.roster.permit(policy)
-        chosen = settings.model_copy(update={"model": f"openai:{model}"})
+        chosen = settings.model_copy(update={"model": f"{wire}:{model}"})
         async with client_of(chosen) as client:
             yield Desk(team_state, await furnished(folder, TEAM, chosen, team_state, client, Sandbox(Level.NONE)))
 

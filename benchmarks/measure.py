@@ -38,7 +38,7 @@ class Size:
     starts: int = 15
     runs: int = 30  # of each agent runtime, in each pass
     installs: bool = True  # peers that are not there yet
-    conversations: tuple[int, ...] = (10, 100, 1_000)
+    conversations: tuple[int, ...] = (10, 100, 1_000, 5_000)
     steps: int = 20
     resting: tuple[int, ...] = (1, 100)
     deliveries: int = 200
