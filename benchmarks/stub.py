@@ -121,8 +121,8 @@ def _response(path: str, body: bytes) -> bytes:
 def _read(body: bytes) -> Mapping[str, Any]:
     """Return what a request asks, of the messages of a long one only the last.
 
-    Reading all of a long one takes so long that the agent, which waits meanwhile, finds the processor's caches cold
-    afterwards, and a long talk would look dearer than it is. Only Deskmate sends long ones, with the messages last.
+    Reading all of a long one takes tens of milliseconds, and a step takes more processor time if its answer comes
+    later, probably because caches are cold by then. Only Deskmate sends long ones, with the messages last.
     """
     if len(body) < _LONG:
         return dict(json.loads(body))

@@ -1,5 +1,6 @@
 """Requests that are put together from what was kept equal requests written from scratch, whatever happens between."""
 
+import base64
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -64,7 +65,8 @@ def conversation(seed: int) -> Iterator[Prompt]:
 
 def test_a_request_made_from_kept_parts_equals_one_made_from_scratch() -> None:
     for seed in range(HISTORIES):
-        chance, write = random.Random(seed), by_anthropic
+        chance = random.Random(seed)
+        write: Write = by_anthropic
         for step, prompt in enumerate(conversation(seed)):
             # The user chooses another model, or the fallback is asked.
             write = chance.choice(WIRES) if chance.random() < 0.1 else write
@@ -78,6 +80,14 @@ def talk(*, turns: int, result: ResultBlock | None = None) -> tuple[Passage, ...
         call = CallBlock(f"call_{turn}_0", "bash", {"command": "ls"})
         passages += [Spoke((call,)), Told((result or ResultBlock(call.id, f"file {turn}"),))]
     return tuple(passages)
+
+
+@on_each_wire
+def test_pictures_of_old_passages_are_in_every_request(write: Write) -> None:
+    passages = talk(turns=5, result=ResultBlock("call_0_0", "a picture", images=(PICTURE,)))
+    prompt = Prompt("", passages, pictures={PICTURE.blob: b"\x89PNG"})
+    coded = base64.b64encode(b"\x89PNG")
+    assert [write(prompt).count(coded) for _ in range(2)] == [5, 5]
 
 
 @on_each_wire
