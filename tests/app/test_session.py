@@ -274,10 +274,10 @@ async def test_the_chosen_model_is_asked_for_who_is_hired_afterwards_also_in_a_p
 async def test_room_is_made_when_the_user_wants_it_and_kept_is_what_they_name(harness: AppHarness) -> None:
     async with sitting(harness, chats, None) as sat:
         with pytest.raises(Refused):
-            sat.session.make_room()
+            await sat.session.make_room()
         await sat.session.say("Hello.")
         await sat.idle()
-        sat.session.make_room("the greeting")
+        await sat.session.make_room("the greeting")
         last = 0
         while not any(isinstance(entry, Compacted) for _, entry in await sat.session.entries(LEAD)):
             await sat.session.changed(LEAD, last)

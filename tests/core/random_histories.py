@@ -29,6 +29,7 @@ from deskmate.core.agent.entries import (
     Reported,
     Said,
     Started,
+    SummaryRequested,
     Took,
     read_entry,
 )
@@ -218,7 +219,12 @@ class Life:
         self.record(self.rng.choice((*news, Nudged(task=task, epoch=1, text=self.words()))))
 
     def _silent(self) -> None:
-        silent = (AgentParked(reason="money"), Reported(task=1, epoch=1), Agreed(request_id="r1"))
+        silent = (
+            AgentParked(reason="money"),
+            Reported(task=1, epoch=1),
+            Agreed(request_id="r1"),
+            SummaryRequested(focus="f"),
+        )
         self.record(self.rng.choice(silent))
 
     def _skipped(self) -> None:

@@ -4,9 +4,10 @@ It stands in for the runtime in tests of `decide`: every action is carried out a
 and events alone, so that thousands of lives can be played in seconds.
 """
 
+import math
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from deskmate.core.agent.actions import (
     Act,
@@ -14,13 +15,18 @@ from deskmate.core.agent.actions import (
     Agree,
     Ask,
     Compact,
+    Dismiss,
+    EndRun,
     Notice,
     Nudge,
     Park,
     Permit,
+    RemindOfCommands,
+    RemindOfTeam,
     Report,
     Reread,
     Rest,
+    SeeOff,
     Settle,
     Stop,
     Take,
@@ -51,6 +57,7 @@ from deskmate.core.agent.entries import (
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import changes_text, taken
 from deskmate.core.agent.rules.decide import WORDS, decide
+from deskmate.core.agent.rules.end_of_run import end_of_run
 from deskmate.core.agent.view import View
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.names import LEAD, USER
@@ -91,6 +98,8 @@ class SimulatedTeam:
     full: bool = False
     stopped: bool = False
     damage: int = 0
+    ends_at_rest: bool = False
+    seconds_left: float = math.inf
 
     def __post_init__(self) -> None:
         self.note(roster_records.TeamFounded(team="t", at=0))
@@ -134,6 +143,8 @@ class SimulatedTeam:
             over=self.over,
             caps=self.caps,
             full=self.full,
+            time_is_up=self.seconds_left <= 0,
+            ends_at_rest=self.ends_at_rest,
         )
 
     def reload(self) -> None:
@@ -149,6 +160,8 @@ class SimulatedTeam:
     def step(self, rng: random.Random | None = None) -> Action:
         """Decide once and do it; without `rng` everything succeeds and the model answers in text alone."""
         action = decide(self.view)
+        if self.ends_at_rest and isinstance(action, Rest):
+            action = end_of_run(self.view, action, self.seconds_left)
         match action:
             case Stop(reason=reason, agreed=agreed):
                 self.note(roster_records.MemberLeft(name=self.me, reason=reason, agreed=agreed, at=0))
@@ -184,8 +197,19 @@ class SimulatedTeam:
                 self.record(Nudged(task=task, epoch=self._epoch(task)))
             case Report(task=task):
                 self.record(Reported(task=task, epoch=self._epoch(task)))
-            case Rest():
+            case RemindOfCommands():
+                self.record(Noticed(text="running", running=tuple(self.memory.background)))
+            case RemindOfTeam(roster=roster, board=board):
+                self.record(Noticed(text="quiet", roster=roster, board=board, quiet=True))
+            case Dismiss(members=dismissed):
+                self.record(Noticed(text="dismissed", dismissed=dismissed))
+            case SeeOff():
+                for member in self.roster.teammates:
+                    self.note(roster_records.MemberLeft(name=member.name, agreed=True, at=0))
+            case Rest() | EndRun():
                 pass
+            case unreachable:
+                assert_never(unreachable)
         return action
 
     def _epoch(self, task: int) -> int:

@@ -383,11 +383,11 @@ class Session:
         """
         return self._team_parts.choose_model(name)
 
-    def make_room(self, focus: str = "") -> None:
+    async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.last_words:
             raise Refused("The lead has not said anything yet, so there is nothing to summarize")
-        self._agent.make_room(focus)
+        await self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:
         await self._teams.permit(policy)

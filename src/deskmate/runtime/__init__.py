@@ -7,7 +7,6 @@ team_state    what all agents of one process share
 agent_parts   what one agent works with: its model, tools, workspace and prompt
 team_players  keeps one running agent for every member who has not left
 supervisor    keeps one teammate running until it has left
-headless      how a run without a person ends
 dismissal     asking a whole team to stop
 departure     a member leaves: its tasks, its record, its mail
 events        what happens, as it happens, for faces

@@ -9,11 +9,20 @@ from dataclasses import replace
 
 import anyio
 
-from deskmate.core.agent.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
-from deskmate.core.agent.entries import AgentParked, Entry, Noticed, Started
+from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
+from deskmate.core.agent.entries import (
+    AgentParked,
+    Entry,
+    Noticed,
+    Overflowed,
+    Started,
+    SummaryDropped,
+    SummaryRequested,
+)
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.agent.rules.decide import WORDS, decide
+from deskmate.core.agent.rules.end_of_run import end_of_run
 from deskmate.core.agent.rules.quiet import acts_on
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
@@ -29,7 +38,6 @@ from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreC
 from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Changed, Recorded
-from deskmate.runtime.headless import Course, Headless
 from deskmate.runtime.perform.background import BackgroundJobs
 from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.perform.model_calls import ModelCalls
@@ -61,10 +69,7 @@ class Agent:
         self._wakeups = anyio.Event()
         self._waits = WaitTimes(team_state.writer.clock)
         self._step = StepScope(team_state, transcript, self._ring)
-        self._too_long = False
-        self._focus: str | None = None
         self._starting = frozenset[str]()
-        self._headless = Headless(team_state, transcript, self._mailbox)
 
     @classmethod
     async def seat(
@@ -121,11 +126,11 @@ class Agent:
         if plans_among(memory.requests.values()) and not is_planning(roster, self.name, owes_plan=memory.owes_plan):
             # It waits for an answer to its plan, which nobody has to give any more. It is about to take that in.
             return False
-        return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
+        return not (memory.owed or memory.demanded or memory.calls or memory.background or memory.focus is not None)
 
-    def make_room(self, focus: str = "") -> None:
+    async def make_room(self, focus: str = "") -> None:
         """Request a summary of the conversation once nothing runs. It keeps above all what `focus` says."""
-        self._focus = focus
+        await self._transcript.record(SummaryRequested(focus=focus))
         self._ring()
 
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
@@ -172,7 +177,7 @@ class Agent:
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
         while True:
             await self._listen()
-            view = await self._view()
+            view = await self._view(until_rest)
             self._step.set_alarms(view, self._tasks)
             action = decide(view)
             match action:
@@ -190,15 +195,14 @@ class Agent:
                     return action
                 case Rest(status=status):
                     await self._presence.show(status)
-                    match await self._headless.course(view, action) if until_rest else Course.WAIT:
-                        case Course.END:
+                    step = end_of_run(view, action, self._team_state.budget.seconds_left) if until_rest else action
+                    match step:
+                        case EndRun():
                             return action
-                        case Course.PARK:
-                            await self._park(view.over or "the time is up")
-                        case Course.WAIT:
+                        case Rest():
                             await self._wait(view, action)
-                        case Course.GO_ON:
-                            pass
+                        case _:
+                            await self._do(step, view)
                 case _:
                     await self._do(action, view)
 
@@ -216,7 +220,7 @@ class Agent:
         await self._team_state.board.refresh()
         await self._team_state.budget.refresh()
 
-    async def _view(self) -> View:
+    async def _view(self, ends_at_rest: bool) -> View:
         team_state, memory = self._team_state, self._transcript.memory
         limits = self._parts.model.limits
         view = View(
@@ -231,9 +235,9 @@ class Agent:
             over=team_state.budget.over(self.name, memory.steps),
             time_is_up=team_state.budget.time_is_up,
             caps=str(team_state.budget.caps),
-            full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
+            full=is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._parts.confined,
-            makes_room=self._focus is not None,
+            ends_at_rest=ends_at_rest,
             own_tools=frozenset(self._parts.tools.keys() - TOOLS.keys()),
             rules=self._parts.rules,
         )
@@ -310,7 +314,7 @@ class Agent:
                     await self._compact(origin)
                 case Park(reason=reason):
                     await self._park(reason)
-                case Rest() | Stop():
+                case Rest() | Stop() | EndRun():
                     raise AssertionError(f"{action} is carried out by the loop")
                 case duty:
                     await self._duties.do(duty, self._member)
@@ -328,7 +332,7 @@ class Agent:
             if scope.cancelled_caught:
                 await self._mind.keep_what_was_whole(time_is_up=self._team_state.budget.time_is_up)
         except PromptTooLong:
-            self._too_long = True
+            await self._transcript.record(Overflowed())
         except ModelError as error:
             await self._park(str(error))
 
@@ -345,10 +349,16 @@ class Agent:
         await self._presence.show(WORKING)
         try:
             with self._step.cuttable():
-                await self._mind.compact(self._presence, origin, self._focus)
+                await self._mind.compact(self._presence, origin)
         except ModelError as error:
             await self._park(str(error))
-        self._too_long, self._focus = False, None
+        if origin.view.memory.focus is not None:
+            await self._drop_summary()
+
+    async def _drop_summary(self) -> None:
+        """Record that the summary which the user wanted was not made. The user can ask again."""
+        if self._transcript.memory.focus is not None:
+            await self._transcript.record(SummaryDropped())
 
     async def _give_up(self, error: Exception) -> None:
         """Park because of a defect and retry nothing. Raises the error if the agent is parked already."""
@@ -357,11 +367,10 @@ class Agent:
             raise error
         why = f"internal error, {type(error).__name__}: {error!s:.500}"
         await self._calls.settle(tuple(self._transcript.memory.calls), f"Failed: {why}. {OUTCOME_UNKNOWN}")
+        await self._drop_summary()
         await self._park(why)
 
     async def _park(self, reason: str) -> None:
-        # There may be room by the time it continues. One try shows it.
-        self._too_long = False
         await self._transcript.record(AgentParked(reason=reason, caps=str(self._team_state.budget.caps)))
         if not self._subagent:
             await self._team_state.board.give_back(self.name, note=f"{self.name} was parked: {reason}")

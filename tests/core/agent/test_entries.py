@@ -22,10 +22,13 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
+    Overflowed,
     PermissionAsked,
     Reported,
     Said,
     Started,
+    SummaryDropped,
+    SummaryRequested,
     Took,
     read_entry,
     synced,
@@ -59,6 +62,9 @@ TABLE: list[tuple[Entry, bool]] = [
     (Ended(background="b0000aa", status="exit 0", text="ok", blob="blobs/b0000aa.txt"), False),
     (Compacted(upto=5, summary="so far"), False),
     (Cleared(upto=5), False),
+    (SummaryRequested(focus="the schema"), False),
+    (SummaryDropped(), False),
+    (Overflowed(), False),
 ]
 ENTRIES = [entry for entry, _ in TABLE]
 

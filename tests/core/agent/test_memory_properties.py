@@ -25,10 +25,13 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
+    Overflowed,
     PermissionAsked,
     Reported,
     Said,
     Started,
+    SummaryDropped,
+    SummaryRequested,
     Took,
     read_entry,
 )
@@ -99,6 +102,9 @@ OTHERS: list[Entry] = [
     Ended(background="b1", status="exit 0"),
     Compacted(upto=2, summary=""),
     Cleared(upto=2),
+    SummaryRequested(focus="the schema"),
+    SummaryDropped(),
+    Overflowed(),
 ]
 
 messages = st.sampled_from(MESSAGES)

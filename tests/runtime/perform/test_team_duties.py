@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from deskmate.core.agent.actions import Agree, Notice, Nudge, Report, Rest, Take
+from deskmate.core.agent.actions import Agree, Duty, Notice, Nudge, Report, Rest, Take
 from deskmate.core.agent.entries import (
     AgentParked,
     Agreed,
@@ -28,7 +28,7 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Recorded
-from deskmate.runtime.perform.team_duties import Duty, TeamDuties
+from deskmate.runtime.perform.team_duties import TeamDuties
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, uses

@@ -1,5 +1,7 @@
 """The things an agent can do next."""
 
+from typing import TypeAlias
+
 from deskmate.core.agent.entries import WorkMode
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import PlanVerdict
@@ -120,6 +122,39 @@ class Rest:
     status: Resting = IDLE
 
 
-Action = (
-    Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Permit | Take | Reread | Nudge | Report | Rest
+@frozen
+class EndRun:
+    """End a run that nobody attends, with the status in which the agent rests."""
+
+    status: Resting
+
+
+@frozen
+class RemindOfCommands:
+    """Remind me of the commands that I have in the background."""
+
+
+@frozen
+class RemindOfTeam:
+    """Remind me that my team is quiet and has not left, as of these records of roster and board."""
+
+    roster: int
+    board: int
+
+
+@frozen
+class Dismiss:
+    """Record that these teammates are dismissed in my name."""
+
+    members: tuple[str, ...]
+
+
+@frozen
+class SeeOff:
+    """Ask the dismissed teammates to stop, and wait until they have left."""
+
+
+Duty: TypeAlias = (
+    Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take | RemindOfCommands | RemindOfTeam | Dismiss | SeeOff
 )
+Action: TypeAlias = Stop | Act | Settle | Park | Compact | Think | Duty | Rest | EndRun

@@ -276,23 +276,39 @@ class Cleared(Fact):
     upto: int
 
 
-Entry: TypeAlias = (
-    Started
-    | Heard
-    | Said
-    | Began
-    | Did
+class SummaryRequested(Fact):
+    """The user wants the conversation summarised. The summary keeps above all what `focus` says, if anything."""
+
+    type: Literal["summary_requested"] = "summary_requested"
+    focus: str = ""
+
+
+class SummaryDropped(Fact):
+    """The summary that the user wanted was interrupted, or the model gave none. It is not tried again."""
+
+    type: Literal["summary_dropped"] = "summary_dropped"
+
+
+class Overflowed(Fact):
+    """The provider refused the conversation as too long. Room must be made before the next call."""
+
+    type: Literal["overflowed"] = "overflowed"
+
+
+# What by itself tells the model nothing.
+SilentEntry: TypeAlias = (
+    Began
     | PermissionAsked
-    | Took
-    | Noticed
-    | Nudged
     | Reported
     | Agreed
     | AgentParked
-    | Ended
     | Compacted
     | Cleared
+    | SummaryRequested
+    | SummaryDropped
+    | Overflowed
 )
+Entry: TypeAlias = Started | Heard | Said | Did | Took | Noticed | Nudged | Ended | SilentEntry
 KINDS: tuple[type[Entry], ...] = (
     Started,
     Heard,
@@ -309,6 +325,9 @@ KINDS: tuple[type[Entry], ...] = (
     Ended,
     Compacted,
     Cleared,
+    SummaryRequested,
+    SummaryDropped,
+    Overflowed,
 )
 read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
 

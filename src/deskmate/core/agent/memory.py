@@ -21,10 +21,13 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
+    Overflowed,
     PermissionAsked,
     Reported,
     Said,
     Started,
+    SummaryDropped,
+    SummaryRequested,
     Took,
     WorkMode,
 )
@@ -69,7 +72,8 @@ class Memory:
     text it was told. `owes_plan`: it was spawned to plan first, and none of its plans is approved yet. `approval`: the
     approval of its plan, until its model is told. `work_mode`: how it may work, as its model was told. `plan_round`:
     how often it began to plan or handed in a plan. `planless`: turns since then without plan or message. `wrote`: it
-    sent a message in this turn.
+    sent a message in this turn. `focus`: what the summary that the user wants keeps above all; None: no such wish.
+    `overflowed`: a provider refused the conversation as too long, and there is no room yet.
     """
 
     name: str = ""
@@ -105,6 +109,8 @@ class Memory:
     background: frozenset[str] = frozenset()
     files: Mapping[str, str] = field(default_factory=dict)
     compacted: bool = False
+    focus: str | None = None
+    overflowed: bool = False
     noticed: tuple[int, int] = (0, 0)
     informed: bool = False
     away: str = ""
@@ -152,13 +158,20 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Agreed(request_id=request_id):
             return replace(memory, demands=_without(memory.demands, request_id), stopping=request_id)
         case AgentParked():
-            return replace(memory, parked=entry)
+            # There may be room by the time it goes on. One try shows it.
+            return replace(memory, parked=entry, overflowed=False)
         case Ended(background=background):
             return replace(memory, background=memory.background - {background}, owed=True)
         case Compacted():
-            return replace(memory, compacted=True)
+            return replace(memory, compacted=True, focus=None, overflowed=False)
         case Cleared():
-            return memory
+            return replace(memory, overflowed=False)
+        case SummaryRequested(focus=focus):
+            return replace(memory, focus=focus)
+        case SummaryDropped():
+            return replace(memory, focus=None)
+        case Overflowed():
+            return replace(memory, overflowed=True)
         case unreachable:
             assert_never(unreachable)
 

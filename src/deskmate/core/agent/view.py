@@ -27,9 +27,9 @@ class View:
     seconds this process has seen each open request last, by request id; WORDS is the key for the oldest words the lead
     has not noticed. `over`: the cap that is reached. `time_is_up`: the cap on time is reached, which also ends running
     calls. `unheard`: teammates with unread mail that they will act on. `starting`: teammates that are starting and have
-    not shown a status yet. `makes_room`: the user wants the conversation summarised. `own_tools`: tools of the
-    embedding program, which are not in the tool table. `rules`: the user's own rules, which apply besides the team's.
-    `work_mode`: how this agent may work now.
+    not shown a status yet. `ends_at_rest`: nobody attends, and the run ends once this agent rests. `own_tools`: tools
+    of the embedding program, which are not in the tool table. `rules`: the user's own rules, which apply besides the
+    team's. `work_mode`: how this agent may work now.
     """
 
     me: Member
@@ -46,7 +46,7 @@ class View:
     unheard: frozenset[str] = frozenset()
     starting: frozenset[str] = frozenset()
     confined: bool = False
-    makes_room: bool = False
+    ends_at_rest: bool = False
     own_tools: frozenset[str] = frozenset()
     rules: tuple[PermissionRule, ...] = ()
 

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from deskmate.core.agent.entries import (
-    AgentParked,
-    Agreed,
-    Began,
     Cleared,
     Compacted,
     Did,
@@ -20,9 +17,8 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
-    PermissionAsked,
-    Reported,
     Said,
+    SilentEntry,
     Started,
     Took,
 )
@@ -175,6 +171,8 @@ class Rendered:
 
 def told_texts(entry: Entry) -> list[str]:
     """Return the texts an entry tells the model, including repeated mail but not results."""
+    if isinstance(entry, SilentEntry):
+        return []
     match entry:
         case Heard():
             return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
@@ -190,9 +188,7 @@ def told_texts(entry: Entry) -> list[str]:
             return [unframed(text) or f"Task #{task} is still in progress. Continue with it now. {ways_to_end(task)}"]
         case Ended():
             return [notification_text(entry)]
-        case Said() | Began() | Did() | PermissionAsked() | Reported() | Agreed():
-            return []
-        case AgentParked() | Compacted() | Cleared():
+        case Said() | Did():
             return []
         case unreachable:
             assert_never(unreachable)

@@ -101,12 +101,12 @@ class ModelCalls:
         elif self._whole:
             await self._transcript.record(Said(text=self._whole))
 
-    async def compact(self, presence: StatusReporter, origin: Origin, focus: str | None = None) -> None:
+    async def compact(self, presence: StatusReporter, origin: Origin) -> None:
         """Make room: clear old results if that frees enough, otherwise let the model summarise.
 
-        The summary describes team and tasks as in the view of `origin`. `focus`: unless it is None, the user wants a
-        summary, which keeps above all what `focus` says, if anything.
+        If the user wants a summary, nothing is cleared. It describes team and tasks as in the view of `origin`.
         """
+        focus = origin.view.memory.focus
         upto = clearable(self._transcript.entries) if focus is None else 0
         if upto:
             await self._transcript.record(Cleared(upto=upto))

@@ -13,12 +13,10 @@ from anyio.abc import TaskGroup
 
 from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
 from deskmate.core.agent.rules.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
+from deskmate.core.agent.rules.end_of_run import LAST_SECONDS
 from deskmate.core.agent.view import View
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
-
-# How long a run waits after its time limit for its teammates to record what was cut.
-LAST_SECONDS = 10.0
 
 
 class StepScope:

@@ -4,7 +4,23 @@ For example: take a task, record news, report to the lead, agree to stop. Each c
 its id is made of what caused it.
 """
 
-from deskmate.core.agent.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
+from typing import assert_never
+
+from deskmate.core.agent.actions import (
+    Agree,
+    Ask,
+    Dismiss,
+    Duty,
+    Notice,
+    Nudge,
+    Permit,
+    RemindOfCommands,
+    RemindOfTeam,
+    Report,
+    Reread,
+    SeeOff,
+    Take,
+)
 from deskmate.core.agent.entries import Agreed, Noticed, Nudged, PermissionAsked, Reported, Said, WorkMode
 from deskmate.core.agent.notices import (
     changes_text,
@@ -27,11 +43,12 @@ from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRespon
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, TaskRefused
+from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
-
-Duty = Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take
+from deskmate.texts import filled
+from deskmate.texts import text as model_text
 
 
 class TeamDuties:
@@ -54,8 +71,8 @@ class TeamDuties:
             case Notice(away=str(away)):
                 await self._move(away)
             case Notice(work_mode=WorkMode() as work_mode, closed=closed):
-                text = change_text(me.name, self._transcript.memory.work_mode, work_mode)
-                await self._transcript.record(Noticed(text=text, work_mode=work_mode, closed=closed or None))
+                words = change_text(me.name, self._transcript.memory.work_mode, work_mode)
+                await self._transcript.record(Noticed(text=words, work_mode=work_mode, closed=closed or None))
             case Notice(lost=lost):
                 await self._notice(lost)
             case Reread(task=task):
@@ -70,6 +87,18 @@ class TeamDuties:
                 await self._transcript.record(Nudged(task=task, epoch=found.epoch, text=nudge_text(found)))
             case Report(task=task):
                 await self._report(task)
+            case RemindOfCommands():
+                await self._remind_of_commands()
+            case RemindOfTeam(roster=roster, board=board):
+                words = model_text("reminder")
+                await self._transcript.record(Noticed(text=words, roster=roster, board=board, quiet=True))
+            case Dismiss(members=members):
+                words = filled("dismissed", {"names": ", ".join(members)}, ())
+                await self._transcript.record(Noticed(text=words, dismissed=members))
+            case SeeOff():
+                await dismiss(self._team_state, self._mailbox, "headless")
+            case unreachable:
+                assert_never(unreachable)
 
     async def _ask(self, asks: Ask) -> None:
         id_, reason = asks.call, asks.reason
@@ -133,6 +162,12 @@ class TeamDuties:
         board, roster = self._team_state.board.state, self._team_state.roster.state
         text = moved_text(roster)
         await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
+
+    async def _remind_of_commands(self) -> None:
+        commands = self._transcript.running
+        lines = "\n".join(f"- {id_}: {command[:200]}" for id_, command in commands.items())
+        words = filled("running", {"commands": lines}, ())
+        await self._transcript.record(Noticed(text=words, running=tuple(commands)))
 
     async def _report_no_plan(self, name: str) -> None:
         """Tell the approver that there is no plan, with the texts of the turns that should have ended with one."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core.agent.actions import Act, Ask, Compact, Rest, Settle
-from deskmate.core.agent.entries import Began, Did, PermissionAsked
+from deskmate.core.agent.entries import Began, Did, PermissionAsked, SummaryDropped, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.log.names import USER
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, standing_rule
@@ -130,10 +130,14 @@ def test_an_answer_that_came_before_they_left_still_counts() -> None:
 @pytest.mark.behaviour("compact-auto")
 def test_the_user_may_have_room_made_while_nothing_runs_and_no_cap_is_reached() -> None:
     world = idle()
-    assert decide(replace(world.view, makes_room=True)) == Compact()
-    assert decide(replace(world.view, makes_room=True, over="cost")) != Compact()
+    world.record(SummaryRequested())
+    assert decide(world.view) == Compact()
+    assert decide(replace(world.view, over="cost")) != Compact()
+    world.record(SummaryDropped())
+    assert decide(world.view) == Rest()
     says(world, "read_file")
-    assert decide(replace(world.view, makes_room=True)) != Compact()
+    world.record(SummaryRequested())
+    assert decide(world.view) != Compact()
 
 
 @pytest.mark.behaviour("permission")

@@ -18,6 +18,7 @@ from deskmate.core.agent.actions import (
     Permit,
     Reread,
     Rest,
+    SeeOff,
     Settle,
     Stop,
     Take,
@@ -202,7 +203,7 @@ def _await_verdict(view: View) -> Action | None:
 
 
 def _make_room(view: View) -> Action | None:
-    return Compact() if view.makes_room and not view.over else None
+    return Compact() if view.memory.focus is not None and not view.over else None
 
 
 def _stay(view: View) -> Action | None:
@@ -224,6 +225,12 @@ def _plan_is_answer(view: View) -> Action | None:
     return _await_answer(view) if alone else None
 
 
+def _see_off(view: View) -> Action | None:
+    """Let a lead that dismissed its team give its final answer only after everybody has left."""
+    stays = any(member.here and member.name in view.memory.dismissed for member in view.roster.teammates)
+    return SeeOff() if view.ends_at_rest and stays else None
+
+
 def _await_answer(view: View) -> Action | None:
     return Rest(Waiting("plan")) if plans_among(view.memory.requests.values()) else None
 
@@ -232,7 +239,7 @@ def _think(view: View) -> Action | None:
     """Answer what is owed. If the context is full, compact it first, once."""
     if not view.memory.owed and not view.memory.demanded:
         return None
-    if not view.full:
+    if not view.full and not view.memory.overflowed:
         return Think()
     return Park("context: still too large after compaction") if view.memory.compacted else Compact()
 
@@ -371,6 +378,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _make_room,
     _stay,
     _plan_is_answer,
+    _see_off,
     _park,
     _lost,
     _reworded,

@@ -22,6 +22,9 @@ _PLAINLY = {
     "agreed": "agreed to leave",
     "compacted": "made room: a summary replaces everything before",
     "cleared": "made room: old results are cleared",
+    "summary_requested": "the user wants a summary of the conversation",
+    "summary_dropped": "no summary was made",
+    "overflowed": "the conversation is too long for the model",
 }
 
 

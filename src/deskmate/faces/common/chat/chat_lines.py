@@ -165,7 +165,7 @@ class Talk:
             case "budget":
                 return await self._budget(words)
             case _:
-                self._session.make_room(rest)
+                await self._session.make_room(rest)
                 return _plain("The lead's conversation is summarised as soon as no tool call is running")
 
     # -- what is shown ----------------------------------------------------------------------------

@@ -226,6 +226,12 @@ def _of_others(number: int, entry: Entry) -> Iterator[TranscriptPiece]:
         yield _told(key, "made room: a summary replaces everything before", entry.summary)
     elif entry.type == "cleared":
         yield _told(key, "made room: old results are cleared")
+    elif entry.type == "summary_requested":
+        yield _told(key, "the user wants a summary of the conversation", entry.focus)
+    elif entry.type == "summary_dropped":
+        yield _told(key, "no summary was made")
+    elif entry.type == "overflowed":
+        yield _told(key, "the conversation is too long for the model")
 
 
 def _told(key: str, head: str, text: str = "") -> TranscriptPiece:

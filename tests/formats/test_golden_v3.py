@@ -1,0 +1,59 @@
+"""What was added after version 0.2 is read by today's code as it was written."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.records import Record
+from deskmate.runtime.streams.log_writer import LogWriter
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.testing import FakeClock
+from tests.formats.make import body_of
+from tests.formats.make_v3 import HERE, LEAD, STREAMS, files
+from tests.formats.test_golden import READERS, kind_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[JsonlStore]:
+    shutil.copytree(HERE / "teams", tmp_path / ".teams")
+    (tmp_path / ".tasks" / "demo").mkdir(parents=True)
+    store = JsonlStore.open(tmp_path, "demo")
+    yield store
+    store.close()
+
+
+def test_the_same_facts_are_written_in_the_very_same_bytes_today() -> None:
+    assert files() == {str(path.relative_to(HERE)): path.read_bytes() for path in HERE.rglob("*") if path.is_file()}
+
+
+async def test_every_record_is_understood_and_written_again_with_all_its_fields(store: JsonlStore) -> None:
+    for stream, (_, lines) in STREAMS.items():
+        read, _ = READERS[kind_of(stream)]
+        found = [item.body for item in await store.read(stream) if isinstance(item, Record)]
+        assert found == [body_of(line, number) for number, line in enumerate(lines, 1)]
+        facts = [read(body) for body in found]
+        assert not any(isinstance(fact, Foreign) for fact in facts)
+        assert [{**fact.body(), **body} for fact, body in zip(facts, found, strict=True)] == found
+
+
+async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversation_is_too_long(
+    store: JsonlStore,
+) -> None:
+    memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
+    assert (memory.focus, memory.overflowed) == ("the schema", True)
+    assert memory == _remembered()
+
+
+def _remembered() -> Memory:
+    memory = EMPTY
+    for number, entry in enumerate(LEAD, 1):
+        assert isinstance(entry, Fact)
+        memory = remember(memory, number, entry)  # type: ignore[arg-type]
+    return memory
