@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from deskmate.core.agent import entries
-from deskmate.core.agent.rules.decide import RULES
+from deskmate.core.agent.rules import decide, end_of_run
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
 from deskmate.core.team import members, messages, roster_fold, roster_records, spending, tasks
@@ -339,7 +339,12 @@ def test_the_table_of_layers_is_the_one_that_is_enforced() -> None:
 
 def test_the_rules_of_decide_are_in_their_order() -> None:
     table = rows(section(page("explanation/design.md"), "Remember and decide"))
-    assert [ticked(row[0])[0] for row in table] == [rule.__name__.removeprefix("_") for rule in RULES]
+    assert [ticked(row[0])[0] for row in table] == [rule.__name__.removeprefix("_") for rule in decide.RULES]
+
+
+def test_the_rules_of_the_end_of_a_run_are_in_their_order() -> None:
+    table = rows(section(page("explanation/design.md"), "The end of a run"))
+    assert [ticked(row[0])[0] for row in table] == [rule.__name__.removeprefix("_") for rule in end_of_run.RULES]
 
 
 def test_every_promise_names_files_that_test_it() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import Recorded, TeamEvent
+from deskmate.core.agent.rules.supervise import RECORDS_CHANGED
 from deskmate.core.log.names import LEAD
-from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import add_task, complete_task, given_task, member_of, spawn, step
 from tests.scenarios.team.conftest import launcher, runner

@@ -4,15 +4,20 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.agent.entries import Compacted
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import AgentParked, Compacted, Overflowed, Said, SummaryDropped, SummaryRequested
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.messages import PlanRequest
 from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
+from deskmate.core.team.status import Parked
+from deskmate.errors import ModelRejected
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Recorded
-from tests.runtime.agent_harness import AgentHarness, uses
+from deskmate.runtime.streams.mailbox import Mailbox
+from tests.runtime.agent_harness import AgentHarness, last_told, uses
 from tests.runtime.team_process import until
+from tests.runtime.teammate_harness import hangs, plays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("compact-auto")]
 
@@ -110,3 +115,49 @@ async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
         verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
         await harness.team_state.roster.status(MemberWorking(name="bob", plan=verdict, at=0.0))
         assert "bob:3.0" not in await summary(harness, agent)
+
+
+@pytest.mark.behaviour("resume")
+async def test_a_summary_that_the_user_wanted_is_made_after_a_restart() -> None:
+    harness = await AgentHarness.opened(["Hello."])
+    await harness.turn("begin")
+    await (await harness.lead()).make_room("the schema")
+    again = harness.restarted(["so far"])
+    assert await again.turn() == Rest()
+    (asked,) = again.scripted.prompts
+    assert "the schema" in last_told(asked)[-1]
+    assert [type(entry) for entry in await again.entries()][-2:] == [SummaryRequested, Compacted]
+    assert len((await again.restarted([]).lead()).transcript.entries) == len(await again.entries())
+
+
+@pytest.mark.behaviour("resume")
+async def test_a_conversation_that_was_too_long_is_made_shorter_first_after_a_restart() -> None:
+    harness = await AgentHarness.opened([])
+    await harness.say("begin")
+    lead = await harness.lead()
+    await Mailbox(LEAD, harness.team_state.writer, harness.team_state.roster).hear(lead.transcript)
+    await lead.transcript.record(Overflowed())
+    again = harness.restarted(["so far", "Hello."])
+    assert await again.turn() == Rest()
+    assert [type(entry) for entry in await again.entries()][-2:] == [Compacted, Said]
+
+
+async def test_a_summary_that_fails_is_not_tried_again() -> None:
+    harness = await AgentHarness.opened(["Hello.", ModelRejected("no such model"), "Here I am."])
+    await harness.turn("begin")
+    await (await harness.lead()).make_room()
+    assert await harness.turn() == Rest(Parked("no such model"))
+    assert [type(entry) for entry in await harness.entries()][-2:] == [AgentParked, SummaryDropped]
+    assert await harness.turn("and now?") == Rest()
+
+
+async def test_an_interrupt_ends_the_making_of_a_summary_for_good() -> None:
+    harness = await AgentHarness.opened(plays("Hello.", hangs))
+    async with harness.playing("begin") as agent:
+        await harness.until_status("idle")
+        await agent.make_room()
+        await until(lambda: len(harness.scripted.prompts) == 2)
+        await harness.interrupt()
+        await until(lambda: agent.transcript.memory.interrupted and agent.transcript.memory.focus is None)
+        await harness.until_status("idle")
+    assert any(isinstance(entry, SummaryDropped) for entry in await harness.entries())

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from deskmate.core.agent.entries import Heard, Started
+from deskmate.core.agent.rules.supervise import RECORDS_CHANGED
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
@@ -16,7 +17,7 @@ from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
 from deskmate.runtime.events import Changed
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.supervisor import RECORDS_CHANGED, Supervisor
+from deskmate.runtime.supervisor import Supervisor
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
 from tests.runtime.agent_harness import AgentHarness, turns

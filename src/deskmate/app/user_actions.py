@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from deskmate.app.user_answers import broadcast
 from deskmate.config import environment, load, state_folder
-from deskmate.core.agent.rules.quiet import has_word
+from deskmate.core.agent import inbox
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import recipient_refusal
@@ -176,7 +176,7 @@ async def _accept_cut(opened: "OpenTeam", name: str) -> None:
         # The lead runs when somebody resumes the team. The accepted loss must not block that any more.
         at = opened.writer.clock.timestamp()
         await opened.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
-    elif not has_word(member, await opened.writer.store.read(mail(name))):
+    elif not inbox.has_word(member, inbox.fold(inbox.EMPTY, await opened.writer.store.read(mail(name)))):
         # One id for each time it was parked: if two users accept at once, it hears one message.
         await opened.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status_in}")
 

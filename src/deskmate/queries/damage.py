@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
-from deskmate.core.agent.rules.quiet import has_word
+from deskmate.core.agent import inbox
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team import board_fold, members, roster_fold, tasks
@@ -157,7 +157,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
 def _let_go_on(reading: Reading, member: members.Member) -> bool:
     """Return whether the user has written to a stopped teammate. It continues when the team is resumed."""
     stopped = member.name != LEAD and member.only_user
-    return stopped and has_word(member, reading.items(mail(member.name)))
+    return stopped and inbox.has_word(member, inbox.fold(inbox.EMPTY, reading.items(mail(member.name))))
 
 
 def _ends_before(reading: Reading, stream: str) -> int:

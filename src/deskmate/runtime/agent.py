@@ -19,19 +19,18 @@ from deskmate.core.agent.entries import (
     SummaryDropped,
     SummaryRequested,
 )
+from deskmate.core.agent.inbox import has_unheard
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.agent.rules.decide import WORDS, decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
-from deskmate.core.agent.rules.quiet import acts_on
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
-from deskmate.core.log.names import BOARD, ROSTER, mail
+from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
 from deskmate.core.prompt.compaction import is_full
 from deskmate.core.team.handshakes import plans_among
 from deskmate.core.team.members import Member, is_planning
-from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.roster_records import Joined, MemberParked
 from deskmate.core.team.status import WORKING, Left, Parked, Waiting, Working
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
@@ -255,12 +254,8 @@ class Agent:
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
         if any(isinstance(member.status, Working) for member in here):
             return frozenset()
-        return frozenset([member.name for member in here if await self._has_unheard(member)])
-
-    async def _has_unheard(self, member: Member) -> bool:
-        items = await self._team_state.writer.store.read(mail(member.name), member.heard)
-        found = ((item.number, envelope_in(item)) for item in items)
-        return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
+        inboxes = self._team_state.inboxes
+        return frozenset([one.name for one in here if has_unheard(one, await inboxes.refresh(one.name))])
 
     @property
     def _is_lead(self) -> bool:

@@ -1,7 +1,10 @@
 """Asking a whole team to stop."""
 
+from contextlib import suppress
+
 from deskmate.core.log.names import ROSTER
 from deskmate.core.team.messages import ShutdownRequest
+from deskmate.errors import UnknownRecipient
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 
@@ -17,7 +20,9 @@ async def dismiss(team_state: TeamState, mailbox: Mailbox, cause: str) -> None:
     for member in (await roster.refresh()).teammates:
         if member.here:
             request = ShutdownRequest(request_id=f"{cause}/{member.name}", content=WORDS, force=True)
-            await mailbox.send(member.name, request, id_=request.request_id)
+            # It may leave before this is sent: a request of an earlier process can reach it at any moment.
+            with suppress(UnknownRecipient):
+                await mailbox.send(member.name, request, id_=request.request_id)
     while any(member.here for member in (await roster.refresh()).teammates):
         await store.changed({ROSTER: roster.state.number})
     for member in roster.state.teammates:

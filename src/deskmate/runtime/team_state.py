@@ -8,6 +8,7 @@ from deskmate.core.values import frozen
 from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.inbox_folds import InboxFolds
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 
@@ -54,7 +55,7 @@ class Starting:
 
 @frozen
 class TeamState:
-    """One log writer, one fold of each shared stream, one feed."""
+    """One log writer, one fold of each shared stream and of each mailbox that others look at, one feed."""
 
     writer: LogWriter
     roster: Roster
@@ -62,6 +63,8 @@ class TeamState:
     budget: Budget
     feed: Feed
     starting: Starting = field(init=False)
+    inboxes: InboxFolds = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starting", Starting(self.feed))
+        object.__setattr__(self, "inboxes", InboxFolds(self.writer, self.roster))

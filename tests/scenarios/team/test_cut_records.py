@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app.user_actions import accept
+from deskmate.core.agent.rules.supervise import RECORDS_CHANGED
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Plain
@@ -14,7 +15,6 @@ from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.damage import lost_of
-from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import (

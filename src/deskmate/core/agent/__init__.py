@@ -2,6 +2,7 @@
 
 entries       the records of a transcript
 memory        what an agent knows, folded from its transcript
+inbox         what a mailbox asks of its owner, folded from its mail
 view          everything an agent sees when it decides
 actions       the things an agent can do next
 rules         what an agent does next

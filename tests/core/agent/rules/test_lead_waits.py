@@ -12,12 +12,14 @@ from typing import TypeAlias, assert_never
 
 import pytest
 
+from deskmate.core.agent import inbox
 from deskmate.core.agent.actions import Nudge, Park, Report, Rest, Stop, Take, Think
 from deskmate.core.agent.memory import EMPTY
 from deskmate.core.agent.rules.decide import decide
-from deskmate.core.agent.rules.quiet import acts_on, quiet
+from deskmate.core.agent.rules.quiet import quiet
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team import members, roster_records
 from deskmate.core.team.messages import (
@@ -77,7 +79,8 @@ def settled(world: SimulatedTeam, letters: Sequence[Letter] = (), *, starting: b
 def waits_for(member: members.Member, letters: Sequence[Letter]) -> bool:
     """Tell whether a member has a letter to act upon, these being the first in its mailbox that it has not heard."""
     envelopes = [Envelope(f"m{n}", sender, member.name, 0.0, message) for n, (sender, message) in enumerate(letters)]
-    return any(acts_on(member, member.heard + 1 + n, envelope) for n, envelope in enumerate(envelopes))
+    records = [Record(number, envelope.body()) for number, envelope in enumerate(envelopes, member.heard + 1)]
+    return inbox.has_unheard(member, inbox.fold(inbox.EMPTY, records))
 
 
 def at_rest(seed: int, *kinds: type[Resting]) -> tuple[SimulatedTeam, random.Random] | None:

@@ -9,7 +9,6 @@ Each rule returns a step or None. **The order of RULES is the policy.** A rule t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from deskmate.core.agent.actions import Dismiss, EndRun, Park, RemindOfCommands, RemindOfTeam, Rest
@@ -19,6 +18,7 @@ from deskmate.core.log.names import is_command
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.members import Member
 from deskmate.core.team.status import Parked, Waiting
+from deskmate.core.values import frozen
 
 # How long a run waits after its time limit for its teammates to record what was cut.
 LAST_SECONDS = 10.0
@@ -26,7 +26,7 @@ LAST_SECONDS = 10.0
 RunStep: TypeAlias = EndRun | Rest | Park | RemindOfCommands | RemindOfTeam | Dismiss
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pause:
     """An agent that rests, and what it sees. `seconds_left`: until the time limit of the run; negative after it."""
 

@@ -1,16 +1,12 @@
 """Whether a team has nothing left to do.
 
-`decide` asks this before it wakes a lead. The runtime asks whether mail lets a parked member go on.
+`decide` asks this before it wakes a lead, and `end_of_run` before it dismisses a team.
 """
 
-from collections.abc import Iterable
 from typing import assert_never
 
 from deskmate.core.agent.view import View
-from deskmate.core.log.names import IN_CHARGE, USER
-from deskmate.core.log.records import Item
 from deskmate.core.team.members import Member
-from deskmate.core.team.messages import Envelope, calls_for_action, envelope_in
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.core.team.tasks import Task, assigned, in_progress_of, next_claimable
 
@@ -19,30 +15,6 @@ def quiet(view: View) -> bool:
     """Tell whether the team is at rest: every teammate has started, has heard its mail, and can begin nothing."""
     here = [member for member in view.roster.teammates if member.here]
     return bool(here) and all(_settled(view, member) for member in here)
-
-
-def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether a resting teammate will act on the message with this number in its mailbox.
-
-    A parked teammate acts only on a message that lets it go on.
-    """
-    if number <= member.heard:
-        return False
-    if isinstance(member.status, Parked):
-        return lets_go_on(member, number, envelope)
-    return calls_for_action(envelope.message)
-
-
-def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether the message with this number in its mailbox lets a parked member go on."""
-    asked = number > parked.known and calls_for_action(envelope.message)
-    return asked and envelope.sender in ({USER} if parked.only_user else IN_CHARGE)
-
-
-def has_word(parked: Member, items: Iterable[Item]) -> bool:
-    """Tell whether one of these items of its mailbox lets a parked member go on."""
-    found = ((item.number, envelope_in(item)) for item in items)
-    return any(envelope and lets_go_on(parked, number, envelope) for number, envelope in found)
 
 
 def _settled(view: View, member: Member) -> bool:
