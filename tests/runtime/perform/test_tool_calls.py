@@ -54,13 +54,10 @@ async def test_calls_that_may_overlap_run_together_and_their_results_come_in_the
 @pytest.mark.behaviour("loop")
 async def test_calls_that_end_while_another_is_recorded_are_recorded_together() -> None:
     store = FaultyStore(MemoryStore())
-    workspace = ScriptedWorkspace(dict.fromkeys("abcdef", b"1"))
-    harness = await AgentHarness.opened(
-        [Speak("", [("read_file", {"path": name}) for name in workspace.files]), "Read."],
-        workspace=workspace,
-        store=store,
-    )
-    await harness.turn("read them")
+    # This tool uses no thread, so that all six calls end in the same turn of the event loop.
+    asked = Speak("", [("glob", {"pattern": name}) for name in "abcdef"])
+    harness = await AgentHarness.opened([asked, "Found."], workspace=ScriptedWorkspace({}), store=store)
+    await harness.turn("find them")
     ends = [entry.call for entry in await harness.entries() if isinstance(entry, Did)]
     assert sorted(ends) == [f"lead:3.{index}" for index in range(6)]
     # Started, heard, said, began, the first end, all other ends, said.
