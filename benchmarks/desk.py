@@ -52,7 +52,7 @@ class Desk:
             started = first.model_copy(update={"name": name})
             agent = await Agent.seat(self.team_state, started, parts, member)
             await agent.play(until_rest=True)
-            return agent.last_words
+            return agent.transcript.last_words
 
         return once
 

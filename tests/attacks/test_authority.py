@@ -341,7 +341,7 @@ async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_judged_again(
         (tmp_path / "d").rename(tmp_path / "e")
         (tmp_path / "d").symlink_to("secrets")
         await harness.answer(CALL, approve=True)
-        await until(lambda: agent.last_words == "Done.")
+        await until(lambda: agent.transcript.last_words == "Done.")
     ((_, ok, text),) = await harness.results()
     assert (ok, list((tmp_path / "secrets").iterdir())) == (not rules, [] if rules else [tmp_path / "secrets" / "x"])
     assert not rules or "Denied by the rule" in text

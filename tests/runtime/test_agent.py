@@ -63,7 +63,7 @@ async def test_a_resting_agent_is_woken_by_words_and_costs_no_call_meanwhile() -
         await turns(200)
         assert len(harness.scripted.prompts) == 1
         await harness.say("second")
-        await until(lambda: agent.last_words == "Two.")
+        await until(lambda: agent.transcript.last_words == "Two.")
     assert last_told(harness.scripted.prompts[1]) == ["second"]
 
 
@@ -139,7 +139,7 @@ async def test_an_interrupt_that_was_heard_cuts_nothing_that_began_after_it() ->
     await harness.interrupt()
     assert await harness.turn("go on") == Rest()
     assert len(harness.scripted.prompts) == 1
-    assert (await harness.lead()).last_words == "All of it."
+    assert (await harness.lead()).transcript.last_words == "All of it."
 
 
 @pytest.mark.behaviour("urgent")
@@ -148,7 +148,7 @@ async def test_an_interrupt_at_rest_is_recorded_and_wakes_nobody() -> None:
     async with harness.playing("hello") as agent:
         await harness.until_status("idle")
         await harness.interrupt()
-        await until(lambda: agent.interrupted)
+        await until(lambda: agent.transcript.memory.interrupted)
         await turns(100)
     assert len(harness.scripted.prompts) == 1
     assert await harness.statuses() == ["working", "idle"]
@@ -166,7 +166,7 @@ async def test_an_interrupted_agent_rests_over_a_restart_until_the_user_writes()
     again = harness.restarted(["Yes?"])
     agent = await again.lead()
     assert await agent.play(until_rest=True) == Rest()
-    assert (agent.interrupted, again.scripted.prompts) == (True, [])
+    assert (agent.transcript.memory.interrupted, again.scripted.prompts) == (True, [])
     assert await again.turn("go on") == Rest()
     assert len(again.scripted.prompts) == 1
 
@@ -255,7 +255,7 @@ async def test_a_store_that_fails_for_a_moment_changes_nothing() -> None:
         wire.at("before append", log(LEAD), fail, let_pass, fail)
         wire.at("after append", log(LEAD), fail, fail)
         await harness.say("look")
-        await harness.passing_until(lambda: agent.last_words == "None.")
+        await harness.passing_until(lambda: agent.transcript.last_words == "None.")
     assert [type(entry) for entry in await harness.entries()] == [Started, Heard, Said, Heard, Said, Began, Did, Said]
 
 

@@ -75,7 +75,7 @@ async def test_a_plan_that_waits_for_the_lead_is_still_open_with_its_text() -> N
         await harness.until_status("idle")
         await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await harness.send(PLAN, sender="bob")
-        await until(lambda: agent.last_words == "Let me see.")
+        await until(lambda: agent.transcript.last_words == "Let me see.")
         text = await summary(harness, agent)
     assert "- plan request bob:3.0 from bob, waiting for your answer. To approve it: SendMessage(" in text
     assert "The plan:\n    I rename it." in text
@@ -87,7 +87,7 @@ async def test_a_plan_that_the_lead_answered_is_no_longer_open() -> None:
         await harness.until_status("idle")
         await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await harness.send(PLAN, sender="bob")
-        await until(lambda: agent.last_words == "Approved.")
+        await until(lambda: agent.transcript.last_words == "Approved.")
         assert "bob:3.0" not in await summary(harness, agent)
 
 
@@ -98,9 +98,9 @@ async def test_a_plan_of_somebody_who_left_is_no_longer_open() -> None:
         await harness.until_status("idle")
         await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await harness.send(PLAN, sender="bob")
-        await until(lambda: agent.last_words == "Let me see.")
+        await until(lambda: agent.transcript.last_words == "Let me see.")
         await harness.team_state.roster.leave("bob", "gone", heard=0)
-        await until(lambda: agent.last_words == "He left.")
+        await until(lambda: agent.transcript.last_words == "He left.")
         assert "bob:3.0" not in await summary(harness, agent)
 
 
@@ -111,7 +111,7 @@ async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
         await harness.until_status("idle")
         await harness.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await harness.send(PLAN, sender="bob")
-        await until(lambda: agent.last_words == "Let me see.")
+        await until(lambda: agent.transcript.last_words == "Let me see.")
         verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
         await harness.team_state.roster.status(MemberWorking(name="bob", plan=verdict, at=0.0))
         assert "bob:3.0" not in await summary(harness, agent)

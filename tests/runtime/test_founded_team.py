@@ -24,7 +24,7 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import PlayTasks, task_group
 from deskmate.runtime.team_players import TeamPlayers
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.memory_store import MemoryStore
@@ -127,7 +127,8 @@ async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told
     arrived: list[str] = []
     trip.harness.team_state.feed.listen(lambda told: arrived.append(told.sender) if isinstance(told, Arrived) else None)
     with anyio.fail_after(SOON):
-        async with task_group() as tasks:
+        tasks = PlayTasks()
+        async with tasks.open():
             watch = MailWatch(
                 trip.harness.team_state, trip.mailbox, lambda box, number: cuts.append((box, number)), tasks
             )
@@ -140,7 +141,6 @@ async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told
                 await until(lambda: len(arrived) % 3 == 0 and arrived)
                 await trip.come_back()
                 await turns()
-            tasks.cancel_scope.cancel()
     assert sorted(cuts) == [("mail/lead", 1), ("mail/lead", 2), ("mail/lead@web", 2), ("mail/lead@web", 2)]
     assert sorted(arrived) == ["bob", "bob", "user", "user", "user", "user"]
 

@@ -76,7 +76,7 @@ async def test_an_asker_killed_before_it_heard_the_answer_hears_it_when_it_comes
     await harness.send(NO, sender="alice")
     again = harness.restarted(["Then later."])
     async with again.playing() as agent:
-        await until(lambda: agent.last_words == "Then later.")
+        await until(lambda: agent.transcript.last_words == "Then later.")
         await turns()
     assert ((await memory(again)).requests, len(again.scripted.prompts)) == ({}, 1)
     assert "not yet" in last_told(again.scripted.prompts[0])[-1]
@@ -96,7 +96,7 @@ async def test_an_asker_killed_before_it_noted_its_question_asks_once_and_hears_
     await harness.send(answer, sender="alice")
     again = harness.restarted(["I see."])
     async with again.playing() as agent:
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
         await turns()
     assert (await memory(again)).requests == {}
     assert len(again.scripted.prompts) == 1

@@ -89,7 +89,7 @@ async def ended_once(harness: AgentHarness) -> None:
     notices = [entry for entry in entries if isinstance(entry, Noticed)]
     assert sum(entry.quiet is True for entry in notices) == 1
     assert [entry.dismissed for entry in notices if entry.dismissed] == [MATES]
-    assert (await harness.lead()).last_words == "That was all."
+    assert (await harness.lead()).transcript.last_words == "That was all."
     roster = await harness.team_state.roster.refresh()
     agreed = Left("agreed to a shutdown request", agreed=True)
     assert [member.status for member in roster.teammates] == [agreed, agreed]

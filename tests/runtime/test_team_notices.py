@@ -38,7 +38,7 @@ async def test_a_task_that_the_user_gives_to_the_lead_wakes_it_with_its_text(how
         )
         if how == "assigned":
             await board.assign(USER, task.id, LEAD)
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
         await turns()
     (told,) = last_told(harness.scripted.prompts[1])
     assert told.startswith("Task #1 is yours now.")
@@ -53,7 +53,7 @@ async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> N
     await harness.team_state.roster.join(Joined(name="bob", role="Backend", at=0.0))
     await harness.team_state.roster.status(MemberIdle(name="bob", at=1.0))
     async with harness.playing("begin") as agent:
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
     ((_, ok, told),) = await harness.results()
     assert ok
     assert told == (
@@ -68,7 +68,7 @@ async def test_a_role_that_is_set_later_lets_a_teammate_take_the_task() -> None:
     harness = await AgentHarness.opened([uses("TaskCreate", subject="s", role="tester"), update, "I see."])
     await harness.team_state.roster.join(Joined(name="bob", role="Back end", at=0.0))
     async with harness.playing("begin") as agent:
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
     assert (await harness.results())[1][2] == '#1 [pending, role "back-end"] s\nedited'
     bob = harness.team_state.roster.state.members["bob"]
     claimed = await harness.team_state.board.claim_next(bob)
@@ -92,7 +92,7 @@ async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thin
         assert (verdict.request_id, verdict.by, verdict.approve) == (request, USER, True)
     lead = harness.restarted(["I see."])
     async with lead.playing("how is it going?") as agent:
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
     assert f"The user approved plan {request} of alice" in "\n".join(last_told(lead.scripted.prompts[0]))
 
 

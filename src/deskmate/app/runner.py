@@ -278,7 +278,7 @@ async def to_rest(team_parts: TeamParts, agent: Agent, *, told: bool) -> Outcome
     `told`: the user has said something just now. Without that, the answer is to what the user said last.
     """
     # A parked or interrupted lead continues only after a message of the user, who wants that by resuming.
-    if not told and (agent.parked or agent.interrupted):
+    if not told and (agent.transcript.memory.parked or agent.transcript.memory.interrupted):
         await tell(team_parts.team_state, GO_ON)
         told = True
     start = await TurnStart.of(team_parts.team_state, agent, {})
@@ -308,7 +308,7 @@ class TurnStart:
         """Return what came of the turn. Raises Refused if the lead was never told what to do."""
         team_state, team = team_parts.team_state, team_parts.team
         spent = (await team_state.budget.refresh()).team.minus(self.spent)
-        if not spent.calls and not agent.last_words and not agent.parked:
+        if not spent.calls and not agent.transcript.last_words and not agent.transcript.memory.parked:
             raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
         tasks = see_tasks(await team_state.board.refresh())
         since = await _entries(team_state, self.entries)
@@ -344,7 +344,7 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:
-    if agent.interrupted:
+    if agent.transcript.memory.interrupted:
         return "interrupted"
     if _is_parked(end):
         return "parked"
@@ -367,7 +367,7 @@ def _reason(end: Rest | Stop, kind: End) -> str:
 
 def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
     words, memory = agent.transcript.answer(after), agent.transcript.memory
-    plan = None if _is_parked(end) or agent.interrupted else open_plan(memory, agent.transcript.entries)
+    plan = None if _is_parked(end) or memory.interrupted else open_plan(memory, agent.transcript.entries)
     if plan and (plan.is_last or not spent.calls):
         words = plan.text
     kind = _kind(agent, end, planned=plan is not None)

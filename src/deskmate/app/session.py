@@ -385,7 +385,7 @@ class Session:
 
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
-        if not self._agent.last_words:
+        if not self._agent.transcript.last_words:
             raise Refused("The lead has not said anything yet, so there is nothing to summarize")
         await self._agent.make_room(focus)
 

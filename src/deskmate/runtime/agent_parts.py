@@ -1,4 +1,4 @@
-"""What one agent works with: its model, tools, workspace and prompt."""
+"""What one agent is made with: its model, tools, workspace and prompt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -18,7 +18,7 @@ from deskmate.ports import Model, Tool, Workspace
 
 @frozen
 class AgentParts:
-    """What one agent works with.
+    """What one agent is made with.
 
     `subagents`: makes the parts of a subagent, and its `Started`. `hires`: completes the description of a teammate
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.

@@ -1,8 +1,8 @@
 """Task groups that raise the error itself, not a group of one."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import anyio
 from anyio import to_thread
@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 
 A = TypeVar("A")
 B = TypeVar("B")
+Arguments = TypeVarTuple("Arguments")
 
 
 @asynccontextmanager
@@ -39,3 +40,22 @@ async def on_threads(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B
         tasks.start_soon(run_other)
         result = await to_thread.run_sync(one)
     return result, results[0]
+
+
+class PlayTasks:
+    """The tasks of something that plays, from `open` until it is left. What starts them can be made before."""
+
+    def __init__(self) -> None:
+        self._group: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Run tasks until this is left. Those that still run then are cancelled."""
+        async with task_group() as self._group:
+            yield
+            self._group.cancel_scope.cancel()
+
+    def start_soon(self, task: Callable[[*Arguments], Coroutine[Any, Any, Any]], *args: *Arguments) -> None:
+        """Start a task."""
+        assert self._group is not None, "tasks run only while something plays"
+        self._group.start_soon(task, *args)

@@ -98,7 +98,7 @@ async def test_its_id_comes_at_once_and_its_end_wakes_the_agent() -> None:
         # By now it sleeps, and nothing but the end can wake it.
         await turns(200)
         gate.open()
-        await until(lambda: agent.last_words == "It is built.")
+        await until(lambda: agent.transcript.last_words == "It is built.")
         await harness.until_status("idle")
     assert last_told(harness.scripted.prompts[2]) == [
         f'<task-notification id="{id_}" status="completed">built</task-notification>'

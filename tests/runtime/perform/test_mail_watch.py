@@ -12,7 +12,7 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.events import Arrived
 from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import PlayTasks
 from tests.runtime.agent_harness import AgentHarness, turns
 from tests.runtime.team_process import SOON, until
 
@@ -40,10 +40,10 @@ async def watched(harness: AgentHarness, seen: int = 0) -> AsyncIterator[list[in
         cuts.append(number)
 
     with anyio.fail_after(SOON):
-        async with task_group() as tasks:
+        tasks = PlayTasks()
+        async with tasks.open():
             tasks.start_soon(MailWatch(harness.team_state, mailbox, cut, tasks).keep, {mail("alice"): seen})
             yield cuts
-            tasks.cancel_scope.cancel()
 
 
 async def send(harness: AgentHarness, message: Message, sender: str = USER) -> None:

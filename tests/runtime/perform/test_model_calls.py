@@ -69,13 +69,13 @@ async def test_an_interrupt_cuts_the_model_and_keeps_the_words_that_were_whole()
         await harness.passing_until(streamed(harness, CallDelta("glob")))
         await harness.interrupt()
         await harness.until_status("idle")
-        assert agent.interrupted
+        assert agent.transcript.memory.interrupted
         assert [(entry.text, entry.calls) for entry in await harness.entries() if isinstance(entry, Said)] == [
             ("Looking.", ())
         ]
         assert harness.clock.sleeping <= 1
         await harness.say("do something else")
-        await harness.passing_until(lambda: agent.last_words == "As you wish.")
+        await harness.passing_until(lambda: agent.transcript.last_words == "As you wish.")
     assert len(harness.scripted.prompts) == 2
 
 
@@ -92,7 +92,7 @@ async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_
         await turns(100)
         assert len(harness.scripted.prompts) == 1
         await harness.say("hello?")
-        await harness.passing_until(lambda: agent.last_words == "Hello again.")
+        await harness.passing_until(lambda: agent.transcript.last_words == "Hello again.")
     assert last_told(harness.scripted.prompts[1]) == ["go", "hello?"]
 
 
@@ -138,7 +138,7 @@ async def test_an_answer_that_ran_out_of_room_goes_on_where_it_stopped() -> None
     harness = await AgentHarness.opened([Speak("One, two,", end="length"), "three."])
     await harness.turn("count")
     assert last_told(harness.scripted.prompts[1]) == [GO_ON_WHERE_CUT]
-    assert (await harness.lead()).last_words == "One, two,three."
+    assert (await harness.lead()).transcript.last_words == "One, two,three."
 
 
 async def test_a_call_larger_than_any_record_is_not_run_and_its_model_is_told_why() -> None:
@@ -283,7 +283,7 @@ async def test_a_word_of_the_user_lets_it_try_once_more_whether_its_context_fits
         await until(lambda: len(harness.scripted.prompts) == 4)
         await harness.until_status("parked")
         await harness.say("and again")
-        await until(lambda: agent.last_words == "Now it fits.")
+        await until(lambda: agent.transcript.last_words == "Now it fits.")
 
 
 @pytest.mark.behaviour("compact-auto", "P6")
@@ -350,6 +350,6 @@ async def test_waiting_for_the_next_try_is_seen_on_the_roster() -> None:
     model = Retrying(ScriptedModel([trouble, trouble, "At last."]), harness.clock, silence_seconds=1e9)
     harness = harness.restarted(model)
     async with harness.playing("go") as agent:
-        await harness.passing_until(lambda: agent.last_words == "At last.")
+        await harness.passing_until(lambda: agent.transcript.last_words == "At last.")
         await harness.until_status("idle")
     assert await harness.statuses() == ["working", "waiting(retry)", "working", "idle"]

@@ -114,7 +114,7 @@ async def test_words_that_come_while_the_lead_is_at_work_cut_nothing_and_wake_it
         harness.clock.advance(10.0)
         await turns()
         goes_on.set()
-        await until(lambda: agent.last_words == "I see.")
+        await until(lambda: agent.transcript.last_words == "I see.")
     assert len(harness.scripted.prompts) == 3
     assert 'alice is idle: "It is done."' in last_told(harness.scripted.prompts[2])[-1]
 

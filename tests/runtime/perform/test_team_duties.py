@@ -111,7 +111,7 @@ async def test_who_attends_is_asked_by_mail_and_a_yes_runs_exactly_that_call(ope
         )
         assert (len(harness.scripted.prompts), harness.bench.asked) == (1, [])
         await harness.answer(CALL, approve=True)
-        await until(lambda: agent.last_words == "Listed.")
+        await until(lambda: agent.transcript.last_words == "Listed.")
         await harness.until_status("idle")
     assert [asked[0] for asked in harness.bench.asked] == ["ls -l"]
     assert await harness.statuses() == ["working", "waiting(permission)", "working", "idle"]
@@ -126,7 +126,7 @@ async def test_a_no_gives_the_model_its_reason_and_the_next_call_is_asked_about_
         await until(lambda: len(harness.scripted.prompts) == 2)
         await harness.until_status("waiting", "permission")
         await harness.answer("lead:7.0", approve=False)
-        await until(lambda: agent.last_words == "I give up.")
+        await until(lambda: agent.transcript.last_words == "I give up.")
     assert [(ok, text) for _, ok, text in await harness.results()] == [
         (False, "The user refused this call: not in this folder"),
         (False, "The user refused this call. Do not try it again in another form."),
@@ -161,7 +161,7 @@ async def test_a_question_outlives_a_restart_and_costs_no_call_of_the_model() ->
         await again.until_status("waiting", "permission")
         assert again.scripted.prompts == []
         await again.answer(CALL, approve=True)
-        await until(lambda: agent.last_words == "Listed.")
+        await until(lambda: agent.transcript.last_words == "Listed.")
     assert [letter.id for letter in await again.letters()] == [f"ask/{CALL}"]
     assert [asked[0] for asked in again.bench.asked] == ["ls -l"]
 
@@ -173,7 +173,7 @@ async def test_other_words_of_the_user_are_read_after_the_call_that_is_answered(
         await harness.until_status("waiting", "permission")
         await harness.say("mind the cache")
         await harness.answer(CALL, approve=True)
-        await until(lambda: agent.last_words == "As you wish.")
+        await until(lambda: agent.transcript.last_words == "As you wish.")
     assert [(call, ok) for call, ok, _ in await harness.results()] == [(CALL, True)]
     assert last_told(harness.scripted.prompts[1])[-1] == "mind the cache"
     assert [asked[0] for asked in harness.bench.asked] == ["ls -l"]
@@ -191,7 +191,7 @@ async def test_a_read_after_an_edit_that_waits_for_a_person_sees_the_edit_also_a
         await again.until_status("waiting", "permission")
         assert await again.results() == []
         await again.answer(CALL, approve=True)
-        await until(lambda: agent.last_words == "Done.")
+        await until(lambda: agent.transcript.last_words == "Done.")
     assert (await again.results())[-1] == ("lead:3.1", True, "1\tnew")
 
 
@@ -290,7 +290,7 @@ async def test_an_edit_of_what_a_call_before_it_makes_is_asked_about_in_its_turn
         for call in ("lead:3.0", "lead:3.1"):
             await until(partial(was_asked, harness, call))
             await harness.answer(call, approve=True)
-        await until(lambda: agent.last_words == "Done.")
+        await until(lambda: agent.transcript.last_words == "Done.")
     assert [(call, ok) for call, ok, _ in await harness.results()] == [
         ("lead:3.0", True),
         ("lead:3.1", True),

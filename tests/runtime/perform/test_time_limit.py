@@ -95,7 +95,7 @@ async def test_a_reply_that_is_cut_keeps_its_whole_words_and_the_run_is_not_answ
     again = harness.restarted(["All is well."])
     assert await again.turn("go on") == Rest()
     assert last_told(again.scripted.prompts[0]) == ["go on"]
-    assert (await again.lead()).last_words == "Looking.\n\nAll is well."
+    assert (await again.lead()).transcript.last_words == "Looking.\n\nAll is well."
 
 
 @pytest.mark.behaviour("budget")

@@ -265,7 +265,7 @@ async def test_only_the_user_can_interrupt() -> None:
         gate.set()
         await harness.until_status("idle")
     assert [(ok, text) for _, ok, text in await harness.results()] == [(True, "waited for")]
-    assert not agent.interrupted
+    assert not agent.transcript.memory.interrupted
 
 
 async def _after(gate: anyio.Event) -> Ran:

@@ -285,7 +285,7 @@ async def test_an_interrupt_takes_effect_in_the_line_too() -> None:
         await harness.until_status("working")
         await harness.interrupt()
         await harness.until_status("idle")
-        assert (lead.interrupted, harness.scripted.prompts) == (True, [])
+        assert (lead.transcript.memory.interrupted, harness.scripted.prompts) == (True, [])
 
 
 @pytest.mark.behaviour("budget")

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 import anyio
-from anyio.abc import TaskGroup
 
 from deskmate.core.agent.entries import Ended
 from deskmate.core.agent.tool_results import Result
@@ -19,6 +18,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
 from deskmate.runtime.perform.tool_calls import keep, outcome
+from deskmate.runtime.task_groups import PlayTasks
 
 _TOLD = 2_000
 _CUT = "It was cut off when Deskmate stopped. Start it again if you still need it."
@@ -36,12 +36,12 @@ class Job:
 
 
 class BackgroundJobs:
-    """The jobs of one agent, in its task group."""
+    """The jobs of one agent. They run while it plays."""
 
     def __init__(
         self,
         member: str,
-        tasks: TaskGroup,
+        tasks: PlayTasks,
         workspace: Workspace,
         wake: Callable[[], None],
         redaction: Redaction,

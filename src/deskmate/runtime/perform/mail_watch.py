@@ -7,13 +7,12 @@ step that runs.
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from anyio.abc import TaskGroup
-
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.log.records import Item
 from deskmate.core.team.messages import Interrupt, ShutdownRequest, envelope_in
 from deskmate.runtime.events import Arrived
 from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.task_groups import PlayTasks
 from deskmate.runtime.team_state import TeamState
 
 # How long a shutdown request may stay unheard before it cuts the step that runs.
@@ -24,7 +23,7 @@ class MailWatch:
     """Watches the mail of one member. `cut` gets mailbox and number of a message that cuts the step that runs."""
 
     def __init__(
-        self, team_state: TeamState, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: TaskGroup
+        self, team_state: TeamState, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: PlayTasks
     ) -> None:
         self._team_state, self._mailbox, self._cut, self._tasks = team_state, mailbox, cut, tasks
 

@@ -9,21 +9,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
-from anyio.abc import TaskGroup
 
 from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
 from deskmate.core.agent.rules.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
 from deskmate.core.agent.rules.end_of_run import LAST_SECONDS
 from deskmate.core.agent.view import View
 from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import PlayTasks
 from deskmate.runtime.team_state import TeamState
 
 
 class StepScope:
     """Cuts the steps of one agent, and sets the alarms that wake it. `ring`: wakes the agent if it waits."""
 
-    def __init__(self, team_state: TeamState, transcript: Transcript, ring: Callable[[], None]) -> None:
-        self._team_state, self._transcript, self._ring = team_state, transcript, ring
+    def __init__(
+        self, team_state: TeamState, transcript: Transcript, ring: Callable[[], None], tasks: PlayTasks
+    ) -> None:
+        self._team_state, self._transcript, self._ring, self._tasks = team_state, transcript, ring, tasks
         self._scope = anyio.CancelScope()
         self._alarms: list[anyio.CancelScope] = []
         self._mail: dict[str, int] = {}
@@ -54,7 +56,7 @@ class StepScope:
         heard = self._transcript.memory.cursors
         return any(number > heard.get(box, 0) for box, number in self._mail.items())
 
-    def set_alarms(self, view: View, tasks: TaskGroup) -> None:
+    def set_alarms(self, view: View) -> None:
         """Wake the agent when time alone changes what it should do. Also cut the step if a deadline is over."""
         for alarm in self._alarms:
             alarm.cancel()
@@ -64,9 +66,9 @@ class StepScope:
         left = self._team_state.budget.seconds_left
         last = [left + LAST_SECONDS] if left <= 0 else []
         if soon := [seconds for seconds in (*due, *batch, *last) if seconds > 0]:
-            tasks.start_soon(self._wake, self._new_alarm(), min(soon), min(soon) in due)
+            self._tasks.start_soon(self._wake, self._new_alarm(), min(soon), min(soon) in due)
         if 0 < left < math.inf:
-            tasks.start_soon(self._keep_time, self._new_alarm())
+            self._tasks.start_soon(self._keep_time, self._new_alarm())
 
     def _new_alarm(self) -> anyio.CancelScope:
         self._alarms.append(anyio.CancelScope())

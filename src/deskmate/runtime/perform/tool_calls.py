@@ -114,6 +114,8 @@ class CallContext:
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
+        if self.memory.dismissed:
+            raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
     async def found(self, name: str, description: str) -> None:

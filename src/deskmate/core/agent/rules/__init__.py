@@ -3,6 +3,6 @@
 decide      the next action, as an ordered table of rules
 end_of_run  how a run ends that nobody attends
 supervise   whether a teammate is started, ended, parked or let go
-quiet       whether a team has nothing left to do
+quiet       whether a team, or an agent, has nothing left to do
 nudges      work that is left at the end, and who is reminded of it
 """

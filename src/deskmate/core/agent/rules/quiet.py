@@ -1,12 +1,14 @@
-"""Whether a team has nothing left to do.
+"""Whether a team, or an agent, has nothing left to do.
 
 `decide` asks this before it wakes a lead, and `end_of_run` before it dismisses a team.
 """
 
 from typing import assert_never
 
+from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.view import View
-from deskmate.core.team.members import Member
+from deskmate.core.team.handshakes import plans_among
+from deskmate.core.team.members import Member, RosterState, is_planning
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.core.team.tasks import Task, assigned, in_progress_of, next_claimable
 
@@ -15,6 +17,17 @@ def quiet(view: View) -> bool:
     """Tell whether the team is at rest: every teammate has started, has heard its mail, and can begin nothing."""
     here = [member for member in view.roster.teammates if member.here]
     return bool(here) and all(_settled(view, member) for member in here)
+
+
+def is_at_rest(memory: Memory, roster: RosterState, caps: str) -> bool:
+    """Tell whether an agent that has heard all its mail has nothing left to do by itself, under these caps."""
+    # A parked agent continues by itself when the caps change.
+    if memory.interrupted or (memory.parked is not None and memory.parked.caps == caps):
+        return True
+    if plans_among(memory.requests.values()) and not is_planning(roster, memory.name, owes_plan=memory.owes_plan):
+        # It waits for an answer to its plan, which nobody has to give any more. It is about to take that in.
+        return False
+    return not (memory.owed or memory.demanded or memory.calls or memory.background or memory.focus is not None)
 
 
 def _settled(view: View, member: Member) -> bool:

@@ -1,0 +1,107 @@
+"""Everything one agent works with, as one value that is complete before it plays."""
+
+import anyio
+
+from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.team.members import Member
+from deskmate.core.values import frozen
+from deskmate.runtime.agent_parts import AgentParts
+from deskmate.runtime.perform.background import BackgroundJobs
+from deskmate.runtime.perform.mail_watch import MailWatch
+from deskmate.runtime.perform.model_calls import ModelCalls
+from deskmate.runtime.perform.status_reporter import StatusReporter
+from deskmate.runtime.perform.step_scope import StepScope
+from deskmate.runtime.perform.team_duties import TeamDuties
+from deskmate.runtime.perform.tool_calls import Calls, RunSubagent
+from deskmate.runtime.perform.wait_times import WaitTimes
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import PlayTasks
+from deskmate.runtime.team_state import TeamState
+
+
+class Bell:
+    """Wakes an agent that waits. Also counts if it rings before the agent waits, but after it last listened."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+
+    def ring(self) -> None:
+        """Wake the agent."""
+        self._rung.set()
+
+    def renew(self) -> None:
+        """Count only what rings from now on."""
+        self._rung = anyio.Event()
+
+    async def wait(self) -> None:
+        """Return once it has rung."""
+        await self._rung.wait()
+
+
+@frozen
+class AgentWork:
+    """What one agent works with. `subagent`: who it is, if it is not on the roster. `tasks`: run while it plays."""
+
+    team_state: TeamState
+    transcript: Transcript
+    parts: AgentParts
+    subagent: Member | None
+    mailbox: Mailbox
+    tasks: PlayTasks
+    bell: Bell
+    waits: WaitTimes
+    step: StepScope
+    mail_watch: MailWatch
+    status: StatusReporter
+    jobs: BackgroundJobs
+    model_calls: ModelCalls
+    calls: Calls
+    duties: TeamDuties
+
+    @classmethod
+    def of(
+        cls,
+        team_state: TeamState,
+        transcript: Transcript,
+        parts: AgentParts,
+        run_subagent: RunSubagent,
+        subagent: Member | None = None,
+    ) -> "AgentWork":
+        """Return the work of the agent with this transcript."""
+        name, writer, budget = transcript.name, team_state.writer, team_state.budget
+        mailbox = Mailbox(name, writer, team_state.roster)
+        tasks, bell = PlayTasks(), Bell()
+        step = StepScope(team_state, transcript, bell.ring, tasks)
+        jobs = BackgroundJobs(name, tasks, parts.workspace, bell.ring, writer.redaction, lambda: budget.seconds_left)
+
+        def me() -> Member:
+            return subagent or team_state.roster.state.members[name]
+
+        return cls(
+            team_state=team_state,
+            transcript=transcript,
+            parts=parts,
+            subagent=subagent,
+            mailbox=mailbox,
+            tasks=tasks,
+            bell=bell,
+            waits=WaitTimes(writer.clock),
+            step=step,
+            mail_watch=MailWatch(team_state, mailbox, step.by_mail, tasks),
+            status=StatusReporter(team_state, transcript, None if subagent else name),
+            jobs=jobs,
+            model_calls=ModelCalls(transcript, parts, team_state.feed, writer.redaction),
+            calls=Calls(team_state, me, mailbox, transcript, parts, jobs, run_subagent),
+            duties=TeamDuties(team_state, transcript, mailbox),
+        )
+
+    @property
+    def me(self) -> Member:
+        """Who this agent is, as the roster shows it now."""
+        return self.subagent or self.team_state.roster.state.members[self.transcript.name]
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this is the lead of its team."""
+        return self.me.kind is AgentKind.LEAD

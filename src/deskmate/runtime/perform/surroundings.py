@@ -1,0 +1,100 @@
+"""What an agent hears and sees before it decides, and what it waits for when it rests."""
+
+from dataclasses import replace
+
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.inbox import has_unheard
+from deskmate.core.agent.notices import unnoticed_words
+from deskmate.core.agent.rules.decide import WORDS
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import BOARD, ROSTER
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.prompt.compaction import is_full
+from deskmate.core.team.status import Waiting, Working
+from deskmate.runtime.perform.agent_work import AgentWork
+from deskmate.runtime.task_groups import task_group
+
+
+async def listen(work: AgentWork) -> frozenset[str]:
+    """Take in everything new: mail, ended background jobs, the shared streams. Return the teammates being started."""
+    team_state, transcript = work.team_state, work.transcript
+    work.bell.renew()
+    # An agent about to leave would not answer this mail. Unheard mail goes back to its sender.
+    while not transcript.memory.done and await work.mailbox.hear(transcript):
+        pass
+    if ended := work.jobs.ended(transcript.memory.background):
+        await transcript.record(*ended)
+    # Before the roster, because a status is written there first.
+    starting = team_state.starting.names
+    # One after the other: there is mostly nothing new, and then three tasks cost more than the reads.
+    await team_state.roster.refresh()
+    await team_state.board.refresh()
+    await team_state.budget.refresh()
+    return starting
+
+
+async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) -> View:
+    """Return everything the agent sees now. `starting`: as `listen` returned it."""
+    team_state, parts, memory = work.team_state, work.parts, work.transcript.memory
+    budget, limits = team_state.budget, parts.model.limits
+    view = View(
+        me=work.me,
+        memory=memory,
+        board=team_state.board.state,
+        roster=team_state.roster.state,
+        attempts=await work.calls.attempts(),
+        waited=work.waits.look(_open_things(work)),
+        unheard=await _unheard(work),
+        starting=starting,
+        over=budget.over(work.transcript.name, memory.steps),
+        time_is_up=budget.time_is_up,
+        caps=str(budget.caps),
+        full=is_full(work.model_calls.tokens, limits.window, limits.output),
+        confined=parts.confined,
+        ends_at_rest=ends_at_rest,
+        own_tools=frozenset(parts.tools.keys() - TOOLS.keys()),
+        rules=parts.rules,
+    )
+    foreseen = await work.calls.foreseen(view)
+    return replace(view, foreseen=foreseen) if foreseen else view
+
+
+def _open_things(work: AgentWork) -> list[str]:
+    memory, roster = work.transcript.memory, work.team_state.roster.state
+    words = [WORDS] if work.is_lead and unnoticed_words(roster, memory.noticed[0]) else []
+    return [*memory.requests, *memory.demands, *words]
+
+
+async def _unheard(work: AgentWork) -> frozenset[str]:
+    """Return the teammates that have unheard mail to act on. Empty unless this is a lead and nobody works."""
+    here = [member for member in work.team_state.roster.state.teammates if member.here] if work.is_lead else []
+    if any(isinstance(member.status, Working) for member in here):
+        return frozenset()
+    inboxes = work.team_state.inboxes
+    return frozenset([member.name for member in here if has_unheard(member, await inboxes.refresh(member.name))])
+
+
+async def wait_for_news(work: AgentWork, view: View, rest: Rest) -> None:
+    """Return once something that the agent looks at may have changed since this view."""
+    team_state, heard = work.team_state, work.transcript.memory.cursors
+    since = {stream: heard.get(box, 0) for box, stream in work.mailbox.boxes.items()}
+    # As it was when the agent decided to rest: others in this process may have read further since.
+    since[BOARD] = view.board.number
+    # If every member woke whenever another joins, leaves or rests, the cost would grow with the square of the team.
+    if work.is_lead or rest.status in (Waiting("permission"), Waiting("plan")) or view.roster.damaged:
+        since[ROSTER] = view.roster.number
+    async with task_group() as tasks:
+
+        async def changed() -> None:
+            await team_state.writer.store.changed(since)
+            tasks.cancel_scope.cancel()
+
+        async def started() -> None:
+            await team_state.starting.changed(view.starting)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(changed)
+        if work.is_lead:
+            tasks.start_soon(started)
+        await work.bell.wait()
+        tasks.cancel_scope.cancel()
