@@ -20,7 +20,8 @@ from textual.pilot import Pilot
 
 from deskmate.app import Feed
 from deskmate.app.demo_team import prepare, rehearsal
-from deskmate.app.session import Answer, Question, Session
+from deskmate.app.session import Answer, Session
+from deskmate.core.team.open_questions import Question
 from deskmate.faces.tui.screen_app import DeskmateApp
 
 HERE = Path(__file__).parent
@@ -71,7 +72,7 @@ def _asks_to_run(session: Session) -> bool:
 
 
 def _all_done(session: Session) -> bool:
-    return bool(session.tasks) and all(task.status == "completed" for task in session.tasks)
+    return bool(session.board.current) and not any(task.is_open for task in session.board.current)
 
 
 async def _until(pilot: Pilot[None], session: Session, holds: Callable[[Session], bool]) -> None:

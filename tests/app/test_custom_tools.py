@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.app import Arguments, Described, Feed, Result, RunRequest, ToolContext, run
+from deskmate.app import Arguments, Described, Feed, RunRequest, ToolContext, run
 from deskmate.core.agent.actions import Act, Settle
 from deskmate.core.agent.rules.decide import decide
+from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import USER
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.roster_records import PolicySet

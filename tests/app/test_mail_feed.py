@@ -9,6 +9,7 @@ from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
 from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.core.team.roster_records import Joined
+from deskmate.faces.common.items.mail_items import text_of
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.question_list import QuestionList
 from tests.app.test_teams import home
@@ -42,6 +43,6 @@ async def test_a_team_founded_anew_between_two_looks_is_read_from_its_beginning(
         # Nothing is taken from the one team for the other before somebody looks.
         assert questions.open == ()
         await post.refresh()
-        assert [one.text for one in post.letters if one.recipient == "alice"] == ["four"]
+        assert [text_of(one.envelope.message) for one in post.letters if one.envelope.recipient == "alice"] == ["four"]
         (after,) = await questions.refresh()
         assert (after.id, after.arguments, after.key == before.key) == (before.id, {"command": "four"}, False)

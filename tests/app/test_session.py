@@ -15,6 +15,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.compaction import summary_request
 from deskmate.core.team.status import Idle, Left, status_word
 from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
+from deskmate.faces.common.items.mail_items import text_of
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.app_harness import SOON, AppHarness
@@ -224,11 +225,10 @@ async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and
     async with sitting(harness, leads, "Have one look.") as sat:
         await sat.idle("scout")
         await sat.session.say("And now?", "scout")
-        await sat.until(lambda session: any(one.recipient == "scout" for one in session.letters))
+        await sat.until(lambda session: any(one.envelope.recipient == "scout" for one in session.letters))
         assert [(m.name, m.colour) for m in sat.session.members] == [(LEAD, ""), ("scout", "cyan")]
-        assert [(one.sender, one.text) for one in sat.session.letters if one.recipient == "scout"] == [
-            ("user", "And now?")
-        ]
+        heard = [one.envelope for one in sat.session.letters if one.envelope.recipient == "scout"]
+        assert [(one.sender, text_of(one.message)) for one in heard] == [("user", "And now?")]
         await sat.session.stop("scout")
         await sat.until(lambda session: isinstance(session.members[1].status, Left))
         for name in (LEAD, "user", "scout", "nobody"):

@@ -8,6 +8,7 @@ from deskmate.app.session import Session
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import Refused
+from deskmate.faces.common.items.mail_items import text_of
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, hears, member_of
 from tests.app.test_session import Sat, sitting
@@ -97,6 +98,11 @@ async def test_what_a_namesake_left_unanswered_does_not_stand_in_for_what_is_ask
         assert commands(sat.session) == ["touch second"]
 
 
+def mail_to_alice(session: Session) -> list[str]:
+    mail = [one.envelope for one in session.letters]
+    return [text_of(one.message) for one in mail if one.recipient == "alice"]
+
+
 @pytest.mark.behaviour("team-create", "team-delete")
 async def test_a_team_that_is_founded_again_in_one_step_is_read_from_its_beginning(harness: AppHarness) -> None:
     async with sitting(harness, play, None, mode="dontAsk") as sat:
@@ -106,15 +112,15 @@ async def test_a_team_that_is_founded_again_in_one_step_is_read_from_its_beginni
         await sat.idle("alice")
         for words in ("one", "two", "three"):
             await session.say(words, "alice")
-        await sat.until(lambda session: any(one.text == "three" for one in session.letters))
+        await sat.until(lambda session: "three" in mail_to_alice(session))
         await session.say("again first")
         await sat.until(lambda session: session.team == "first" and [one.name for one in session.members] == [LEAD])
         await sat.idle()
-        assert not any(one.recipient == "alice" for one in session.letters)
+        assert mail_to_alice(session) == []
         await session.say("hire first")
         await sat.idle("alice")
         await session.say("four", "alice")
-        await sat.until(lambda session: [o.text for o in session.letters if o.recipient == "alice"] == ["four"])
+        await sat.until(lambda session: mail_to_alice(session) == ["four"])
 
 
 async def test_whoever_looks_while_teams_come_and_go_sees_one_of_them(harness: AppHarness) -> None:

@@ -14,10 +14,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from deskmate.app import Feed, Streamed, TeamEvent, TextDelta
+from deskmate.app import Feed, Streamed, TeamEvent
 from deskmate.core.agent.entries import Did, Entry, Said
 from deskmate.core.log.names import SPEND
-from deskmate.core.prompt.prompts import CallBlock, Spoke, ThinkingBlock, Usage
+from deskmate.core.prompt.prompts import CallBlock, Spoke, TextDelta, ThinkingBlock, Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Stall
 from deskmate.testing.scripts import Asked, Format, Say, Use

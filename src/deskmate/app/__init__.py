@@ -21,7 +21,6 @@ models and tools.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
@@ -38,15 +37,6 @@ if TYPE_CHECKING:
         state_folder,
         wants_colour,
     )
-    from deskmate.core.agent.entries import Entry
-    from deskmate.core.agent.tool_results import Result
-    from deskmate.core.policy.permissions import Attempt, Mode
-    from deskmate.core.policy.tool_table import colour_of
-    from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-    from deskmate.core.team.open_questions import Question
-    from deskmate.core.team.spending import Sum, cap_in
-    from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_detail, status_word
-    from deskmate.errors import ToolError
     from deskmate.ports import ToolContext
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import (
@@ -69,48 +59,25 @@ if TYPE_CHECKING:
 GOAL_CAP = BODY_CAP - 1024
 
 __all__ = [
-    "ALL",
     "GOAL_CAP",
-    "LEAD",
-    "USER",
     "Arguments",
     "Arrived",
-    "Attempt",
-    "CallDelta",
     "Changed",
-    "Delta",
     "Described",
-    "Entry",
     "Feed",
-    "Idle",
-    "Left",
     "Listener",
-    "Mode",
     "Outcome",
-    "Parked",
-    "Question",
     "Recorded",
-    "Result",
-    "RetryDelta",
     "RunRequest",
     "Seated",
     "Settings",
-    "Status",
     "Streamed",
-    "Sum",
     "TeamEvent",
     "TeamStarted",
     "TeammateRun",
-    "TextDelta",
-    "ThinkingDelta",
     "ToolContext",
-    "ToolError",
-    "Waiting",
-    "Working",
     "can_draw",
-    "cap_in",
     "choose_model",
-    "colour_of",
     "environment",
     "load",
     "play",
@@ -121,8 +88,6 @@ __all__ = [
     "seclude",
     "shell_name",
     "state_folder",
-    "status_detail",
-    "status_word",
     "to_line",
     "wants_colour",
 ]
@@ -143,27 +108,6 @@ _WHERE = {
     "can_draw": "config",
     "shell_name": "config",
     "wants_colour": "config",
-    "Entry": "core.agent.entries",
-    "Attempt": "core.policy.permissions",
-    "Mode": "core.policy.permissions",
-    "CallDelta": "core.prompt.prompts",
-    "Delta": "core.prompt.prompts",
-    "RetryDelta": "core.prompt.prompts",
-    "TextDelta": "core.prompt.prompts",
-    "ThinkingDelta": "core.prompt.prompts",
-    "Question": "core.team.open_questions",
-    "Result": "core.agent.tool_results",
-    "colour_of": "core.policy.tool_table",
-    "Sum": "core.team.spending",
-    "cap_in": "core.team.spending",
-    "Idle": "core.team.status",
-    "Left": "core.team.status",
-    "Parked": "core.team.status",
-    "Status": "core.team.status",
-    "Waiting": "core.team.status",
-    "Working": "core.team.status",
-    "status_detail": "core.team.status",
-    "status_word": "core.team.status",
     "Arrived": "runtime.events",
     "Changed": "runtime.events",
     "Feed": "runtime.events",
@@ -175,7 +119,6 @@ _WHERE = {
     "Streamed": "runtime.events",
     "to_line": "runtime.event_lines",
     "ToolContext": "ports",
-    "ToolError": "errors",
     "Arguments": "tools.tool_base",
     "Described": "tools.tool_base",
     "raise_open_files": "workspace.descriptors",

@@ -4,7 +4,7 @@ from collections import deque
 
 from deskmate.core.log.names import USER, mail
 from deskmate.core.team.messages import envelope_in
-from deskmate.queries.member_view import Letter, letter
+from deskmate.queries.member_view import Letter
 from deskmate.runtime.streams.read_positions import ReadPositions
 from deskmate.runtime.team_state import TeamState
 
@@ -34,8 +34,8 @@ class MailFeed:
             self._letters.clear()
         owners = (USER, *self._team_state.roster.state.members)
         news = [one for name in owners for one in await self._read(mail(name))]
-        self._letters.extend(sorted(news, key=lambda one: one.at))
+        self._letters.extend(sorted(news, key=lambda one: one.envelope.timestamp))
 
     async def _read(self, stream: str) -> list[Letter]:
         items = await self._marks.of(stream)
-        return [letter(item.number, envelope, None) for item in items if (envelope := envelope_in(item))]
+        return [Letter(item.number, envelope) for item in items if (envelope := envelope_in(item))]

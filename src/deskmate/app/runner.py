@@ -26,13 +26,13 @@ from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, status_detail
+from deskmate.core.team.tasks import Task
 from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
 from deskmate.ports import Launcher
 from deskmate.queries.member_view import entries_in
-from deskmate.queries.team_view import SeenTask, see_tasks
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -75,7 +75,7 @@ class Outcome:
     steps: int
     usage: Usage
     cost: float | None
-    tasks: tuple[SeenTask, ...] = ()
+    tasks: tuple[Task, ...] = ()
     kept: bool = True
     dismissed: tuple[str, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Outcome:
     has_result: bool = False
 
     @property
-    def unfinished(self) -> tuple[SeenTask, ...]:
+    def unfinished(self) -> tuple[Task, ...]:
         """The tasks that are not done."""
         return tuple(task for task in self.tasks if task.status != "completed")
 
@@ -310,7 +310,7 @@ class TurnStart:
         spent = (await team_state.budget.refresh()).team.minus(self.spent)
         if not spent.calls and not agent.transcript.last_words and not agent.transcript.memory.parked:
             raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
-        tasks = see_tasks(await team_state.board.refresh())
+        tasks = (await team_state.board.refresh()).current
         since = await _entries(team_state, self.entries)
         files = {path for name, entries in since.items() for path in edited_files(name, entries)}
         outcome = _outcome(team, agent, self.answer_after, end, spent, tasks)
@@ -365,7 +365,7 @@ def _reason(end: Rest | Stop, kind: End) -> str:
     return status_detail(end.status) if isinstance(end, Rest) else end.reason
 
 
-def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
+def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[Task, ...]) -> Outcome:
     words, memory = agent.transcript.answer(after), agent.transcript.memory
     plan = None if _is_parked(end) or memory.interrupted else open_plan(memory, agent.transcript.entries)
     if plan and (plan.is_last or not spent.calls):

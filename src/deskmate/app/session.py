@@ -29,19 +29,20 @@ from deskmate.core.team.members import Member, recipient_refusal
 from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.roster_records import PolicySet
-from deskmate.core.team.spending import Sum, is_over
+from deskmate.core.team.spending import Spending, Sum, is_over
 from deskmate.core.team.status import Parked, Waiting, status_word
+from deskmate.core.team.tasks import BoardState
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
-from deskmate.queries.team_view import Permitted, SeenMember, SeenTask, see_member, see_tasks
+from deskmate.queries.team_view import Permitted
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.question_list import QuestionList
 from deskmate.runtime.task_groups import task_group
 
-__all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
+__all__ = ["Answer", "Session", "attended", "session_with"]
 
 # Changes within this time are read together.
 _BREATH_SECONDS = 0.05
@@ -203,21 +204,19 @@ class Session:
         return self._team_parts.models(None).name
 
     @property
-    def members(self) -> tuple[SeenMember, ...]:
+    def members(self) -> tuple[Member, ...]:
         """All members in the order they joined, including those that left."""
-        board, spent = self._team_state.board.state, self._team_state.budget.state
-        return tuple(see_member(member, board, spent) for member in self._team_state.roster.state.members.values())
+        return tuple(self._team_state.roster.state.members.values())
 
     @property
     def busy(self) -> tuple[str, ...]:
         """The members that are busy."""
-        here = self._team_state.roster.state.members.values()
-        return tuple(member.name for member in here if member.busy)
+        return tuple(member.name for member in self.members if member.busy)
 
     @property
-    def tasks(self) -> tuple[SeenTask, ...]:
-        """The tasks of the board, by number."""
-        return see_tasks(self._team_state.board.state)
+    def board(self) -> BoardState:
+        """The board."""
+        return self._team_state.board.state
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -232,7 +231,12 @@ class Session:
     @property
     def spent(self) -> Sum:
         """What the team has spent."""
-        return self._team_state.budget.state.team
+        return self.spending.team
+
+    @property
+    def spending(self) -> Spending:
+        """What the team and each member have spent."""
+        return self._team_state.budget.state
 
     @property
     def caps(self) -> Caps:
@@ -364,9 +368,8 @@ class Session:
 
         Raises UnknownRecipient for a member that is not there.
         """
-        if name is not None:
-            name = self._teammate(name).name
-        await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
+        member = None if name is None else self._teammate(name).name
+        await self._permit(PolicySet(by=USER, member=member, mode=mode, at=self._now()))
 
     async def delegate(self, delegates: bool) -> None:
         """Let the lead leave the work to its teammates, or do it itself again. Also applies to its first team."""

@@ -16,11 +16,13 @@ from deskmate.app.runner import Outcome
 from deskmate.core.agent.entries import Did, Said
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.prompt.prompts import TextDelta, ThinkingDelta
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Member
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.status import StatusWord, status_detail, status_word
+from deskmate.core.team.tasks import BoardState, Task, blockers
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
-from deskmate.queries.team_view import SeenMember, SeenTask
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent
 
 # A member that went idle may have written to the lead, which wakes a little later.
@@ -99,9 +101,9 @@ class StatusChanged:
 
 @frozen
 class TaskUpdated:
-    """A task was created, or changed in any way."""
+    """A task was created, changed in any way, or waits for other tasks than before."""
 
-    task: SeenTask
+    task: Task
 
 
 @frozen
@@ -141,11 +143,11 @@ class WatchedTeam(Protocol):
     """What is known of a team while somebody attends it."""
 
     @property
-    def members(self) -> tuple[SeenMember, ...]:
+    def members(self) -> tuple[Member, ...]:
         """All members."""
 
     @property
-    def tasks(self) -> tuple[SeenTask, ...]:
+    def board(self) -> BoardState:
         """The board."""
 
     @property
@@ -169,7 +171,7 @@ class EventSource:
     def __init__(self, seen: WatchedTeam) -> None:
         self._seen = seen
         self._tools: dict[str, str] = {}
-        self._tasks: dict[int, SeenTask] = {}
+        self._tasks: dict[int, tuple[Task, list[int]]] = {}
         self._asked: set[tuple[str, str]] = set()
         self._subscribers: list[Subscriber] = []
         self._closed, self._in_turn = False, False
@@ -258,9 +260,10 @@ class EventSource:
         """Make events of tasks and questions that were not told yet. What nobody listens to is told later."""
         if not self._subscribers:
             return
-        for task in self._seen.tasks:
-            if self._tasks.get(task.id) != task:
-                self._tasks[task.id] = task
+        board = self._seen.board
+        for task in board.current:
+            if self._tasks.get(task.id) != (known := (task, blockers(board, task))):
+                self._tasks[task.id] = known
                 self._pass_on(TaskUpdated(task))
         for question in self._seen.questions:
             if question.key not in self._asked:
@@ -384,7 +387,7 @@ class Turns:
     @property
     def _asking(self) -> set[str]:
         """Members that wait for permission, or whose subagent does. A member that handed in a plan keeps working."""
-        return {one.member.partition(":")[0] for one in self._seen.questions if one.shake != "plan"}
+        return {one.member.partition(":")[0] for one in self._seen.questions if one.shake is not Shake.PLAN}
 
     async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         while True:

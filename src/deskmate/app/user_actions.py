@@ -25,11 +25,10 @@ from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, Shutdo
 from deskmate.core.team.roster_records import MemberParked
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.task_fit import untaken_text
-from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
+from deskmate.core.team.tasks import Completed, Receipt, Task, blockers, freed_by, parse_id
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.queries.stream_reader import Reading, reading_of, telling
-from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -62,10 +61,14 @@ class Sent:
 
 @frozen
 class TaskChanged:
-    """A task after the user's change. `freed`: tasks that this unblocked. `untaken`: why nobody takes it, if so."""
+    """A task after the user's change. `waits_for`: the tasks that block it. `freed`: tasks that this unblocked.
+
+    `untaken`: why nobody takes it, if so.
+    """
 
     team: str
-    task: SeenTask
+    task: Task
+    waits_for: tuple[int, ...] = ()
     freed: tuple[int, ...] = ()
     untaken: str = ""
 
@@ -309,7 +312,9 @@ class OpenTeam:
 
     def changed(self, task: Task, freed: Iterable[Task] = ()) -> TaskChanged:
         """Return a task as it is now."""
-        return TaskChanged(self.reading.team, see_task(self.board.state, task), tuple(one.id for one in freed))
+        return TaskChanged(
+            self.reading.team, task, tuple(blockers(self.board.state, task)), tuple(one.id for one in freed)
+        )
 
 
 @contextmanager

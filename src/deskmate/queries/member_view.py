@@ -1,7 +1,6 @@
 """A member's mail and transcript."""
 
 import difflib
-import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,7 @@ from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, box, known_name, log, mail
 from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.team.members import RosterState, who_is_here
-from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
+from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, telling
@@ -22,16 +21,11 @@ HEARD_SHOWN = 20
 
 @frozen
 class Letter:
-    """A message in a mailbox. `fields`: as in its record. `heard`: None in the user's mailbox, which has no cursor."""
+    """A message in a mailbox. `heard`: None in the user's mailbox, which has no cursor."""
 
     number: int
-    sender: str
-    recipient: str
-    kind: str
-    text: str
-    at: float
-    heard: bool | None
-    fields: Json
+    envelope: Envelope
+    heard: bool | None = None
 
 
 @frozen
@@ -156,31 +150,7 @@ def _letters(reading: Reading, name: str, heard: int | None) -> Iterator[Letter]
         if isinstance(envelope, Foreign):
             reading.note(f"Record {item.number} in the mailbox of '{name}' is not a message: {envelope.reason}")
         elif envelope is not None:
-            yield letter(item.number, envelope, heard)
-
-
-def letter(number: int, envelope: Envelope, heard: int | None) -> Letter:
-    """Return a message as it is shown. `heard`: up to which number its owner has heard, None if unknown."""
-    return Letter(
-        number=number,
-        sender=envelope.sender,
-        recipient=envelope.recipient,
-        kind=envelope.message.type,
-        text=_text(envelope.message),
-        at=envelope.timestamp,
-        heard=None if heard is None else number <= heard,
-        fields=envelope.body(),
-    )
-
-
-def _text(message: Message) -> str:
-    match message:
-        case PermissionRequest(tool=tool, arguments=arguments, reason=reason):
-            return f"{tool} {json.dumps(arguments, ensure_ascii=False)}\n{reason}".rstrip()
-        case Undeliverable(reason=reason, original=original):
-            return f"{reason}\n{original.get('content', '')}".rstrip()
-        case _:
-            return message.content
+            yield Letter(item.number, envelope, None if heard is None else item.number <= heard)
 
 
 def entries_in(items: Sequence[Item]) -> Iterator[tuple[int, Entry]]:

@@ -12,8 +12,8 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
-from deskmate.core.team.status import Left, Parked, Status, Waiting, Working
-from deskmate.core.team.tasks import Receipt, TaskStatus
+from deskmate.core.team.status import Parked, Waiting, Working
+from deskmate.core.team.tasks import BoardState, TaskStatus
 from deskmate.core.values import frozen
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
@@ -21,31 +21,6 @@ from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
 from deskmate.trust.folders import has_begun, written
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
-
-
-@frozen
-class SeenMember:
-    """A member and its status, `since` when. `task`: what it has in progress. `words`: its last words before a rest."""
-
-    name: str
-    kind: str
-    role: str
-    colour: str
-    status: Status
-    since: float
-    task: int | None
-    spent: Sum
-    words: str
-
-    @property
-    def here(self) -> bool:
-        """Whether this member has not left."""
-        return not isinstance(self.status, Left)
-
-    @property
-    def waits_for_user(self) -> bool:
-        """Whether only the user can let it continue. The lead can also answer the plan of a teammate."""
-        return self.status == Waiting("permission") or (self.name == LEAD and self.status == Waiting("plan"))
 
 
 @frozen
@@ -63,7 +38,7 @@ class SeenTeam:
     live: bool | None
     holder: str
     sandbox: str
-    members: tuple[SeenMember, ...]
+    members: tuple[Member, ...]
     open_tasks: int
     done_tasks: int
     spent: Sum
@@ -96,7 +71,7 @@ class SeenTeam:
         _, _, number = self.holder.partition("process ")
         return int(number) if number.isdecimal() and number.isascii() else None
 
-    def is_current(self, member: SeenMember) -> bool:
+    def is_current(self, member: Member) -> bool:
         """Return whether a member's status is what it does now, not what it did when the team last ran."""
         away = self.away is not None and member.name == LEAD
         return not away and (bool(self.live) or not isinstance(member.status, Working | Waiting))
@@ -120,36 +95,11 @@ class Permitted:
 
 
 @frozen
-class SeenTask:
-    """A task. `waits_for`: the tasks of `blocked_by` that are not completed.
-
-    `noted_by`: who left each note. `edited_by`: everybody but its creator whose words it contains now.
-    """
-
-    id: int
-    subject: str
-    description: str
-    status: str
-    owner: str | None
-    role: str | None
-    blocked_by: tuple[int, ...]
-    waits_for: tuple[int, ...]
-    verify: str | None
-    receipt: Receipt | None
-    notes: tuple[str, ...]
-    noted_by: tuple[str, ...]
-    created: float
-    updated: float
-    created_by: str
-    edited_by: tuple[str, ...]
-
-
-@frozen
 class SeenBoard:
-    """A team's tasks by number, without deleted ones. `colours`: the members' colours."""
+    """A team's board. `colours`: the members' colours."""
 
     team: str
-    tasks: tuple[SeenTask, ...]
+    board: BoardState
     colours: dict[str, str]
     damage: tuple[str, ...]
 
@@ -214,34 +164,7 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
     colours = colours_of(roster_fold.fold(members.EMPTY, roster))
-    return SeenBoard(reading.team, see_tasks(board), colours, reading.damage)
-
-
-def see_tasks(board: tasks.BoardState) -> tuple[SeenTask, ...]:
-    """Return the tasks of a board as they are shown, by number, without deleted ones."""
-    return tuple(see_task(board, task) for task in board.tasks.values() if task.status is not TaskStatus.DELETED)
-
-
-def see_task(board: tasks.BoardState, task: tasks.Task) -> SeenTask:
-    """Return a task as it is shown."""
-    return SeenTask(
-        id=task.id,
-        subject=task.subject,
-        description=task.description,
-        status=task.status.value,
-        owner=task.owner,
-        role=task.role,
-        blocked_by=tuple(sorted(task.blocked_by)),
-        waits_for=tuple(tasks.blockers(board, task)),
-        verify=task.verify,
-        receipt=task.receipt,
-        notes=tuple(note.text for note in task.notes),
-        noted_by=tuple(note.by for note in task.notes),
-        created=task.created,
-        updated=task.updated,
-        created_by=task.created_by,
-        edited_by=task.editors,
-    )
+    return SeenBoard(reading.team, board, colours, reading.damage)
 
 
 def look_at_cost(folder: Path | None, team: str | None) -> SeenCost:
@@ -280,7 +203,7 @@ def _team(reading: Reading) -> SeenTeam:
         live=live,
         holder=holder,
         sandbox=roster.sandbox,
-        members=tuple(see_member(member, board, spent) for member in roster.members.values()),
+        members=tuple(roster.members.values()),
         open_tasks=sum(task.is_open for task in board.tasks.values()),
         done_tasks=sum(task.status is TaskStatus.COMPLETED for task in board.tasks.values()),
         spent=spent.team,
@@ -291,7 +214,7 @@ def _team(reading: Reading) -> SeenTeam:
     )
 
 
-def _board(reading: Reading) -> tasks.BoardState:
+def _board(reading: Reading) -> BoardState:
     board = board_fold.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
         reading.note(
@@ -308,26 +231,3 @@ def _live(reading: Reading) -> tuple[bool | None, str]:
         reading.note(f"Cannot tell whether team '{reading.team}' is running: {error}")
         return None, ""
     return holder is not None, holder or ""
-
-
-def see_member(member: Member, board: tasks.BoardState, spent: spending.Spending) -> SeenMember:
-    """Return a member as it is shown."""
-    return SeenMember(
-        name=member.name,
-        kind=member.kind.value,
-        role=member.role,
-        colour=member.colour,
-        status=member.status,
-        since=member.status_at,
-        task=next((task.id for task in tasks.in_progress_of(board, member.name)), None),
-        spent=_spent_by(member.name, spent),
-        words=member.words,
-    )
-
-
-def _spent_by(name: str, spent: spending.Spending) -> Sum:
-    """Return what a member and its subagents cost."""
-    total = Sum()
-    for who, one in spent.members.items():
-        total = total.added(one) if who.partition(":")[0] == name else total
-    return total

@@ -9,6 +9,7 @@ import anyio
 from deskmate.app import Feed
 from deskmate.app.session import Session, attended
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
+from deskmate.faces.common.items.mail_items import text_of
 from deskmate.faces.common.text_tables import Sheet
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
@@ -58,8 +59,8 @@ class ChatHarness:
     async def mail(self, name: str) -> list[tuple[str, str, str]]:
         """Return who wrote what kind of words to a member."""
         await self.session.look()
-        mail = [letter for letter in self.session.letters if letter.recipient == name]
-        return [(letter.sender, letter.kind, letter.text) for letter in mail]
+        mail = [letter.envelope for letter in self.session.letters if letter.envelope.recipient == name]
+        return [(one.sender, one.message.type, text_of(one.message)) for one in mail]
 
 
 def texts(feedback: Feedback) -> list[str]:

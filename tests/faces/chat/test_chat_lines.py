@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from deskmate.app import Mode
-from deskmate.app.session import Permitted
 from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback
 from deskmate.faces.common.text_tables import Cell
+from deskmate.queries.team_view import Permitted
 from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -213,8 +213,8 @@ async def test_a_question_that_was_not_shown_is_answered_by_its_number_alone(har
         ("Yes.", "yes to lead: bash ls", ""),
         ("@lead yes", "yes to lead: bash ls", ""),
         ("y 1", "yes to lead: bash ls", ""),
-        ("a", "always to lead: bash ls; from now on: allow bash(ls)", ""),
-        ("always", "always to lead: bash ls; from now on: allow bash(ls)", ""),
+        ("a", "always to lead: bash ls (adds the rule: allow bash(ls))", ""),
+        ("always", "always to lead: bash ls (adds the rule: allow bash(ls))", ""),
         ("n", "no to lead: bash ls", ""),
         ("no because it is slow", "no to lead: bash ls", "because it is slow"),
         ("No, use glob", "no to lead: bash ls", "use glob"),
@@ -279,7 +279,7 @@ async def test_a_short_word_to_somebody_who_asks_nothing_is_said(harness: AppHar
 async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(harness: AppHarness) -> None:
     async with chat(harness) as typist:
         await asked(typist)
-        assert await typist.types("/always 1") == ["always to lead: bash ls; from now on: allow bash(ls)"]
+        assert await typist.types("/always 1") == ["always to lead: bash ls (adds the rule: allow bash(ls))"]
         assert await typist.types("/mode") == ["mode: default", "commands: no sandbox", "rule: allow bash(ls)"]
         assert (await typist.types("/mode drop allow bas"))[-1] == "Rules: allow bash(ls)"
         assert await typist.types("/mode drop allow bash(ls)") == ["removed the rule: allow bash(ls)"]
@@ -306,7 +306,7 @@ async def test_no_reaches_the_asker_with_the_words_behind_it(harness: AppHarness
         ("/no 2,1,2 not now", ["no to alice: bash ls", "no to lead: bash ls"]),
         (
             "/always 1,2",
-            [f"always to {who}: bash ls; from now on: allow bash(ls)" for who in ("lead", "alice")],
+            [f"always to {who}: bash ls (adds the rule: allow bash(ls))" for who in ("lead", "alice")],
         ),
     ],
 )

@@ -2,9 +2,10 @@
 
 import pytest
 
-from deskmate.app import Question
-from deskmate.app.session import Shake
-from deskmate.faces.common.chat.question_text import question_lines, subject
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.open_questions import Question
+from deskmate.faces.common.chat.question_text import question_lines, subject_line
+from deskmate.faces.common.items.question_items import question_item
 
 
 def asked(shake: Shake = Shake.PERMISSION, **fields: object) -> Question:
@@ -29,7 +30,8 @@ def shown(question: Question) -> list[str]:
 def test_nothing_in_a_command_can_hide(command: str, seen: str) -> None:
     question = asked(tool="bash", arguments={"command": command})
     assert f"    command: {seen}" in shown(question)
-    assert not any(character in "".join(shown(question)) + subject(question) for character in "\x1b\r\u202e")
+    everything = "".join([*shown(question), subject_line(question_item(question))])
+    assert not any(character in everything for character in "\x1b\r\u202e")
 
 
 @pytest.mark.behaviour("repl")
@@ -38,10 +40,9 @@ def test_a_plan_and_long_arguments_are_shown_whole_with_the_rule_that_always_wou
     assert lines == [
         "question 1: bob asks: may I use write_file?",
         "    path: a",
-        "    content:",
-        "        one",
-        "",
-        "        two",
+        "    + one",
+        "    +",
+        "    + two",
         "answer with y 1, a 1 (adds the rule: allow write_file) or n 1 WORDS",
     ]
     assert shown(asked(Shake.PLAN, plan="First.\nThen."))[1:3] == ["    First.", "    Then."]

@@ -15,11 +15,10 @@ from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
 from deskmate.core.team.status import Idle, Parked
-from deskmate.core.team.tasks import EMPTY, Task, TaskStatus
+from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.root_commands import MODES
 from deskmate.faces.cli.run_command import LEFT
-from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.events import Changed, Recorded, Streamed, TeamEvent, TeamStarted
 from tests.faces.fake_app import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, FakeApp, LoggingApp, environment, run_command
 
@@ -228,11 +227,11 @@ def test_an_answer_without_a_word_is_told(env: Env, tmp_path: Path) -> None:
     assert end == Ended(0, "", HEAD + SUM + told)
 
 
-def board(done: int, *subjects: str) -> tuple[SeenTask, ...]:
+def board(done: int, *subjects: str) -> tuple[Task, ...]:
     """Return a board on which so many tasks are done, and those of these subjects are not."""
     ended = [Task(id_, "x", status=TaskStatus.COMPLETED) for id_ in range(1, done + 1)]
     left = [Task(id_, subject) for id_, subject in enumerate(subjects, done + 1)]
-    return tuple(see_task(EMPTY, task) for task in (*ended, *left))
+    return (*ended, *left)
 
 
 @pytest.mark.behaviour("headless")
@@ -247,7 +246,7 @@ def board(done: int, *subjects: str) -> tuple[SeenTask, ...]:
     ],
 )
 def test_what_is_left_open_is_named_and_the_exit_code_tells(
-    env: Env, deed: tuple[str, ...], tasks: tuple[SeenTask, ...], told: str
+    env: Env, deed: tuple[str, ...], tasks: tuple[Task, ...], told: str
 ) -> None:
     end = run_command(*deed, app=FakeApp(outcome=replace(ANSWER, tasks=tasks)), env=env)
     assert (end.code, end.stdout) == (LEFT if told else 0, "All green.\n")

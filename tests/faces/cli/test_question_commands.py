@@ -76,7 +76,7 @@ def test_without_an_id_the_only_open_question_is_meant(asked: Path, env: Env) ->
     assert "Open questions: alice:9.0, bob:4.0" in ended.stderr
     at(asked, "answer", "bob:4.0", "yes", env=env)
     with played(asked):
-        assert at(asked, "answer", "always", env=env).stdout.endswith("; from now on: allow bash(make test)\n")
+        assert at(asked, "answer", "always", env=env).stdout.endswith(" (adds the rule: allow bash(make test))\n")
     assert answers_to(asked, "alice") == [PermissionResponse(request_id="alice:9.0", approve=True)]
     assert at(asked, "answer", env=env).stdout == "team main: no question is open\n"
 

@@ -172,7 +172,7 @@ def test_requests_and_answers_are_shown_with_what_they_are_about(place: Path, en
         "    a rule",
     ]
     bobs = no_times(at(place, "inbox", "bob", env=env).stdout).splitlines()
-    assert bobs[1:] == ["* [user@main] plan approval response: no (bob:4.0), T ago", "    too long"]
+    assert bobs[1:] == ["* [user@main] plan: no (bob:4.0), T ago", "    too long"]
 
 
 def test_tail_shows_what_a_member_heard_said_and_did(place: Path, env: Env) -> None:
@@ -184,7 +184,7 @@ def test_tail_shows_what_a_member_heard_said_and_did(place: Path, env: Env) -> N
         "[alice@main]     in UTF-8,",
         "[alice@main]     please",
         "[alice@main] I look.",
-        '[alice@main] > bash {"command": "ls"}',
+        "[alice@main] > bash ls",
         "[alice@main] < bash",
         "[alice@main]     a.py",
         "[alice@main]     b.py",

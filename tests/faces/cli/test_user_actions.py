@@ -102,7 +102,7 @@ def test_a_task_is_done_once_its_verification_succeeds_where_it_was_typed(
     receipt = Receipt(command=verify, workspace=str(below), exit=0, output="schema.txt")
     done = Task(1, "write it", status=TaskStatus.COMPLETED, verify=verify, receipt=receipt, created_by="user")
     assert no_times(tasks_of(place)[1]) == done
-    assert at(place, "board", env=env).stdout.splitlines()[1].endswith(f"verified by {verify}")
+    assert at(place, "board", env=env).stdout.splitlines()[1].endswith(f"verified: {verify}")
 
 
 def test_a_task_whose_verification_fails_is_not_done_and_its_output_is_shown_without_what_moves_a_cursor(

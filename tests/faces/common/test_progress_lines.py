@@ -87,7 +87,7 @@ def test_a_task_is_called_completed_only_once_it_is(ok: bool, text: str, line: s
 
 
 def test_a_call_from_before_is_printed_by_its_id() -> None:
-    assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] lead:4.0\n"
+    assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] earlier call lead:4.0\n"
 
 
 def test_a_long_command_does_not_push_out_why_it_failed() -> None:
@@ -109,8 +109,8 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
             Changed("lead", Working()),
             Changed("lead", Waiting("permission")),
             Recorded("alice", 2, Said(text="Done; the parser stands.")),
-            Recorded("alice", 3, Took(task=3, epoch=1, text="Task #3 is yours now: parse")),
-            Recorded("alice", 4, Took(task=4, epoch=1, text="lex\nall of it", created_by="lead")),
+            Recorded("alice", 3, Took(task=3, epoch=1, text="parse")),
+            Recorded("alice", 4, Took(task=4, epoch=1, text="lex\nall of it", created_by="bob")),
             Changed("alice", Left("agreed to a shutdown request")),
             said(5, text="The answer, for stdout."),
         )
@@ -120,8 +120,8 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
 [lead@main] b1a2b3c ended: exit status 0
 [lead@main] waiting: permission
 [alice@main] Done; the parser stands.
-[alice@main] Task #3 is yours now: parse
-[alice@main] Task #4 is yours now: lex … all of it
+[alice@main] took task #3: parse
+[alice@main] took task #4 (by bob): lex … all of it
 [alice@main] left: agreed to a shutdown request
 """
     )

@@ -7,8 +7,8 @@ import termios
 
 import pytest
 
-from deskmate.app import Sum
 from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team.spending import Sum
 from deskmate.faces.cli.output.team_output import team_lines
 from deskmate.faces.common.listings import cost_lines
 from deskmate.faces.common.terminal_text import width

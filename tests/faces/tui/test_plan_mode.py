@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app import Mode
+from deskmate.core.policy.permissions import Mode
 from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

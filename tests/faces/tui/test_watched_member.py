@@ -21,13 +21,13 @@ async def test_before_a_transcript_is_read_nothing_of_it_is_said_to_be_unheard(t
     async with session_at(await at_work(tmp_path)) as session:
         read = anyio.Event()
         watching = Watching(session, read.set)
-        assert watching.pieces == []
+        assert watching.items == []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watching.follow)
             with anyio.fail_after(10):
                 await read.wait()
             tasks.cancel_scope.cancel()
-        assert watching.pieces[-1].head == "bash make serve"
+        assert watching.items[-1].title == "bash make serve"
 
 
 async def test_what_was_read_of_a_member_is_kept_while_another_is_watched(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ async def test_what_was_read_of_a_member_is_kept_while_another_is_watched(tmp_pa
             watching.choose(name)
             with anyio.move_on_after(0.2):
                 await watching.follow()
-        before = watching.pieces
+        before = watching.items
         watching.choose("dave")
         watching.choose("lead")
-        assert watching.pieces == before
+        assert watching.items == before
 
 
 @pytest.mark.parametrize("name", ["lead", "dave"])

@@ -78,7 +78,7 @@ async def test_twenty_tasks_ask_at_most_five_times(harness: AppHarness) -> None:
         with anyio.fail_after(2 * SOON):
             async with attended(wanted, Feed()) as session, anyio.create_task_group() as tasks:
                 tasks.start_soon(partial(_answer_all, session, answered))
-                while sum(task.status == "completed" for task in session.tasks) < TASKS:
+                while sum(task.status == "completed" for task in session.board.current) < TASKS:
                     await session.looked()
                 tasks.cancel_scope.cancel()
     assert provider.complaints == []

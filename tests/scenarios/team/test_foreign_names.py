@@ -40,6 +40,6 @@ async def test_names_in_any_script_work_as_members_owners_and_files(runner: Team
     blobs = [path.name for path in (runner.place / ".teams" / "main" / "blobs").iterdir()]
     assert [name for name in blobs if name.startswith("Alice-")] != []
     assert look_at_transcript(runner.place, "main", "aLICE").member == "Alice"
-    assert "前端" in [letter.sender for letter in look_at_inbox(runner.place, "main", "alice").letters]
+    assert "前端" in [letter.envelope.sender for letter in look_at_inbox(runner.place, "main", "alice").letters]
     with pytest.raises(UnknownRecipient, match="'Alice' has left"):
         await send(runner.place, "main", "ALICE", "too late")

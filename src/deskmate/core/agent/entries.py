@@ -173,19 +173,6 @@ class Took(Fact):
     board: int | None = None
     changes: str | None = None
 
-    @property
-    def shown(self) -> str:
-        """The text that people see for this entry."""
-        if self.changes:
-            return f"{self.changes} {self.text}"
-        return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
-
-    @property
-    def authors(self) -> str:
-        """The authors of the task: `by ann, edited by bob`; empty if unknown."""
-        edited = f", edited by {', '.join(self.edited_by)}" if self.edited_by else ""
-        return f"by {self.created_by}{edited}" if self.created_by else ""
-
 
 class Noticed(Fact):
     """News other than mail entered the context: the lead's digest, or tasks that are no longer this agent's.
@@ -228,11 +215,6 @@ class Reported(Fact):
     type: Literal["reported"] = "reported"
     task: int
     epoch: int
-
-    @property
-    def shown(self) -> str:
-        """The text that people see for this entry."""
-        return f"rests on task #{self.task}; the lead was told" if self.task else "handed in no plan"
 
 
 class Agreed(Fact):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import field
 from typing import assert_never
 
-from deskmate.core.log.names import IN_CHARGE, USER, confusion, new_name, same_name
+from deskmate.core.log.names import IN_CHARGE, LEAD, USER, confusion, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.policy.permissions import Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
@@ -81,6 +81,11 @@ class Member:
                 return False
             case unreachable:
                 assert_never(unreachable)
+
+    @property
+    def waits_for_user(self) -> bool:
+        """Whether only the user can let it continue. The lead can also answer the plan of a teammate."""
+        return self.status == Waiting("permission") or (self.name == LEAD and self.status == Waiting("plan"))
 
     @property
     def takes_any_task(self) -> bool:

@@ -6,7 +6,7 @@ its answer is in the asker's mailbox, or its call began or ended without one.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Literal
 
 from deskmate.core.agent.entries import Began, Did, Noticed, read_entry
 from deskmate.core.log.names import IN_CHARGE, USER, log
@@ -35,7 +35,7 @@ class Question:
     id: str
     member: str
     at: float
-    shake: Shake
+    shake: Literal[Shake.PERMISSION, Shake.PLAN]
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""

@@ -110,6 +110,13 @@ class Spending:
     members: Mapping[str, Sum] = field(default_factory=dict)
     number: int = 0
 
+    def of(self, member: str) -> Sum:
+        """Return what a member and its subagents spent."""
+        total = Sum()
+        for name, one in self.members.items():
+            total = total.added(one) if name.partition(":")[0] == member else total
+        return total
+
 
 EMPTY = Spending()
 
@@ -172,8 +179,8 @@ def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: f
 
 
 def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]:
-    own = [total for name, total in spending.members.items() if name.partition(":")[0] == member]
-    cost, tokens = sum(total.cost for total in own), sum(total.tokens for total in own)
+    own = spending.of(member)
+    cost, tokens = own.cost, own.tokens
     if caps.member_cost is not None and cost >= caps.member_cost:
         spent = f"'{member}' has spent {_dollars(cost)} of its {_dollars(caps.member_cost)}"
         yield f"{spent} (max_member_cost)"

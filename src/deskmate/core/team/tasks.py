@@ -145,6 +145,11 @@ class BoardState:
     damaged: Set[int] = frozenset()
     skipped: tuple[str, ...] = ()
 
+    @property
+    def current(self) -> tuple[Task, ...]:
+        """All tasks except deleted ones."""
+        return tuple(task for task in self.tasks.values() if task.status is not TaskStatus.DELETED)
+
 
 EMPTY = BoardState()
 
@@ -152,11 +157,7 @@ EMPTY = BoardState()
 # -- what can happen ------------------------------------------------------------------------------
 
 
-def _member(name: str) -> str:
-    return known_name(name)
-
-
-Member = Annotated[str, AfterValidator(_member)]
+Member = Annotated[str, AfterValidator(known_name)]
 TaskId = Annotated[int, Field(strict=True, ge=1)]
 TaskIds = Annotated[frozenset[TaskId], PlainSerializer(sorted, return_type=list[int])]
 # The epoch the writer saw: a writer with an older one has lost the task since.

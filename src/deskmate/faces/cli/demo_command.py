@@ -12,11 +12,14 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app import Feed, Question, environment, wants_colour
+from deskmate.app import Feed, environment, wants_colour
 from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
+from deskmate.core.team.open_questions import Question
+from deskmate.faces.common.chat.question_text import detail_lines
 from deskmate.faces.common.error_log import logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS as READER_SECONDS
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
@@ -87,8 +90,9 @@ class _Onlooker:
 
     async def ask(self, question: Question) -> Answer:
         """Show a question and return the typed answer. Waits forever if none is typed."""
-        details = "\n".join(f"    {name}: {exact(str(value))}" for name, value in question.arguments.items())
-        self._progress.note(f"\n{question.member} asks: may I use {question.tool}?\n{details}")
+        item = question_item(question)
+        self._progress.note(f"\n{item.asker} {exact(item.asks)}")
+        self._progress.put(detail_lines(item))
         if not self._there:
             await anyio.sleep_forever()
         self._progress.note(

@@ -9,7 +9,8 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Mode, Outcome, RunRequest, TeamEvent, TeamStarted
+from deskmate.app import Feed, Outcome, RunRequest, TeamEvent, TeamStarted
+from deskmate.core.policy.permissions import Mode
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
 from deskmate.faces.common.error_log import error_text, logging_to

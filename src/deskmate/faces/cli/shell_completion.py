@@ -18,7 +18,7 @@ from deskmate.faces.common.terminal_text import one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from deskmate.queries.team_view import SeenTask
+    from deskmate.core.team.tasks import Task
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -71,7 +71,7 @@ def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
     """Return a completion function for members of a team, with or without the lead and those who have left."""
 
     def find(folder: Path | None, team: str | None) -> Offered:
-        from deskmate.app import status_word
+        from deskmate.core.team.status import status_word
         from deskmate.queries.stream_reader import reading_of
 
         roster = reading_of(folder, team).roster()
@@ -84,11 +84,11 @@ def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
     return _offering(find)
 
 
-def _tasks(suits: "Callable[[SeenTask], bool]") -> Offer:
+def _tasks(suits: "Callable[[Task], bool]") -> Offer:
     def find(folder: Path | None, team: str | None) -> Offered:
         from deskmate.queries.team_view import look_at_board
 
-        return [(str(task.id), task.subject) for task in look_at_board(folder, team).tasks if suits(task)]
+        return [(str(task.id), task.subject) for task in look_at_board(folder, team).board.current if suits(task)]
 
     return _offering(find)
 

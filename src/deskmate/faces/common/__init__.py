@@ -1,11 +1,11 @@
 """What all faces share.
 
+items               entries, mail, tasks and questions as typed items, the same for every face
 chat                what can be typed in a conversation
 terminal_text       words of models and tools made safe for a terminal
 text_tables         rows in columns, at any width
 listings            members, board, mail and cost as lines
 progress_lines      what a team does, one line each
-call_summaries      what a tool call is about, and why it failed
 run_start           from what was typed to a request, and what is said on leaving
 trust_prompt        what a repository tells agents, shown before it counts
 command_start       suggestions for mistyped words, stdin, fast imports

@@ -5,20 +5,19 @@ The CLI prints these lines, and chat commands reply with them. `text_tables` has
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deskmate.app import LEAD, USER, Outcome, Status, Sum, status_detail, status_word
+from deskmate.app import Outcome
+from deskmate.core.log.names import USER
+from deskmate.core.team.spending import Sum
+from deskmate.core.team.tasks import BoardState, Task
+from deskmate.faces.common.items.mail_items import MailItem, mail_items
+from deskmate.faces.common.items.member_items import MemberItem, role_of, status_text
+from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items, teammates_in
 from deskmate.faces.common.terminal_text import clean, cut, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago, named
-from deskmate.queries.member_view import Letter, SeenInbox
-from deskmate.queries.team_view import SeenBoard, SeenCost, SeenMember, SeenTask, SeenTeam
+from deskmate.queries.member_view import SeenInbox
+from deskmate.queries.team_view import SeenCost, SeenTeam
 
 _OPEN_NAMED, _SUBJECT_CELLS, _COMMAND_CELLS = 5, 40, 80
-_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
-
-
-def status_text(status: Status) -> str:
-    """Return what a member is doing, and why if that is known."""
-    word, detail = status_word(status), status_detail(status)
-    return f"{word}: {detail}" if detail else word
 
 
 def sandbox_of(level: str) -> str:
@@ -26,33 +25,18 @@ def sandbox_of(level: str) -> str:
     return {"": "", "none": "no sandbox"}.get(level, f"sandbox {level}")
 
 
-def role_of(member: SeenMember) -> str:
-    """Return a member's role, or "" if it only repeats the name."""
-    return member.role if member.role != member.name else ""
-
-
-def colours_of(members: Iterable[SeenMember]) -> dict[str, str]:
-    """Return the colours of members by name. Members without a colour are left out."""
-    return {member.name: member.colour for member in members if member.colour}
-
-
-def sender_of(name: str) -> str:
-    """Return the member that a name stands for. For a subagent, that is the member that started it."""
-    return name.partition(":")[0]
-
-
-def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: float) -> list[CleanLine]:
+def member_lines(team: str, items: Iterable[MemberItem], sheet: Sheet, now: float) -> list[CleanLine]:
     """Return a line for each member: its status and since when, its task, and its cost."""
     rows: list[list[Cell | str]] = [
         [
-            Cell(f"{member.name}@{team}", member.colour or None),
-            role_of(member),
-            status_text(member.status),
-            ago(now - member.since),
-            f"#{member.task}" if member.task is not None else "",
-            dollars(member.spent),
+            Cell(f"{item.member.name}@{team}", item.member.colour or None),
+            role_of(item.member),
+            status_text(item.member.status),
+            ago(now - item.member.status_at),
+            f"#{item.task}" if item.task is not None else "",
+            dollars(item.spent),
         ]
-        for member in members
+        for item in items
     ]
     return sheet.lines(rows, gives=2)
 
@@ -71,30 +55,24 @@ def _team_row(team: SeenTeam, now: float) -> list[Cell | str]:
     return [team.name, team.title, team.state, tasks, short_dollars(team.spent), age]
 
 
-def board_lines(seen: SeenBoard, sheet: Sheet) -> list[CleanLine]:
+def board_lines(team: str, board: BoardState, colours: Mapping[str, str], sheet: Sheet) -> list[CleanLine]:
     """Return the tasks of a team, and what blocks each."""
-    done = sum(task.status == "completed" for task in seen.tasks)
-    head = f"team {seen.team}: {done} of {len(seen.tasks)} tasks done" if seen.tasks else f"team {seen.team}: no tasks"
-    return [(Cell(head),), *sheet.lines([_task_row(task, seen.colours) for task in seen.tasks], gives=2)]
+    items = task_items(board)
+    done = sum(item.state is TaskState.DONE for item in items)
+    head = f"team {team}: {done} of {len(items)} tasks done" if items else f"team {team}: no tasks"
+    return [(Cell(head),), *sheet.lines([_task_row(item, colours) for item in items], gives=2)]
 
 
-def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
+def _task_row(item: TaskItem, colours: Mapping[str, str]) -> list[Cell | str]:
+    task = item.task
     owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
-    waits = f"blocked by {numbers(task.waits_for)}" if task.waits_for else ""
-    role = f"for {task.role}" if task.role else ""
-    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _authors(task), _proof(task)]
+    authors = teammates_in(task.created_by, task.editors)
+    return [f"#{task.id}", item.state, task.subject, item.blocked, owner, item.role, authors, item.proof]
 
 
-def _authors(task: SeenTask) -> str:
-    """Return which teammates wrote a task. Lead and user are not named, because they may give any order."""
-    created = f"by {task.created_by}" if task.created_by not in (LEAD, USER) else ""
-    edited = [name for name in task.edited_by if name not in (LEAD, USER)]
-    return ", ".join(filter(None, [created, f"edited by {', '.join(edited)}" if edited else ""]))
-
-
-def open_line(tasks: Sequence[SeenTask]) -> str:
+def open_line(tasks: Sequence[Task]) -> str:
     """Return how many tasks are not done and the first few of them, or "" if all are done."""
-    left = [task for task in tasks if task.status != "completed"]
+    left = [task for task in tasks if task.is_open]
     named = ", ".join(f"#{task.id} {cut(one_line(task.subject), _SUBJECT_CELLS)}" for task in left[:_OPEN_NAMED])
     more = f" and {len(left) - _OPEN_NAMED} more" if len(left) > _OPEN_NAMED else ""
     return f"{len(left)} of {len(tasks)} tasks open: {named}{more}" if left else ""
@@ -111,41 +89,25 @@ def left_lines(outcome: Outcome) -> list[str]:
     return [line for line in lines if line]
 
 
-def state_of(task: SeenTask) -> str:
-    """Return a word for how far a task is."""
-    if task.waits_for:
-        return "blocked"
-    return "given" if task.status == "pending" and task.owner else _WORDS.get(task.status, task.status)
-
-
-def _proof(task: SeenTask) -> str:
-    if task.verify is None:
-        return ""
-    return f"verified by {task.verify}" if task.receipt else f"to verify: {task.verify}"
-
-
 def inbox_lines(seen: SeenInbox, now: float) -> list[CleanLine]:
     """Return a member's mail: unread messages first, marked, then the others."""
-    unheard = [letter for letter in seen.letters if letter.heard is False]
-    rest = [letter for letter in seen.letters if letter.heard is not False]
-    count = len(seen.letters) + seen.before
-    what = f"{count} message{'' if count == 1 else 's'}" if seen.member == "user" else f"{len(unheard)} unread"
-    lines: list[CleanLine] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
-    for letter in [*unheard, *rest]:
-        lines += letter_lines(letter, seen.team, seen.colours, now)
-    return [*lines, (Cell(f"{seen.before} more before these"),)] if seen.before else lines
+    items = sorted(mail_items(seen.letters), key=lambda item: item.heard is not False)
+    unheard, count = sum(item.heard is False for item in items), len(items) + seen.before
+    what = f"{count} message{'' if count == 1 else 's'}" if seen.member == USER else f"{unheard} unread"
+    head: list[CleanLine] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
+    lines = [line for item in items for line in mail_lines(item, seen.team, seen.colours, now)]
+    more: list[CleanLine] = [(Cell(f"{seen.before} more before these"),)] if seen.before else []
+    return [*head, *lines, *more]
 
 
-def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: float) -> list[CleanLine]:
+def mail_lines(item: MailItem, team: str, colours: Mapping[str, str], now: float) -> list[CleanLine]:
     """Return a complete message: its sender, kind and age, and its text below."""
-    mark = "* " if letter.heard is False else "  "
-    kind = "" if letter.kind in ("message", "broadcast") else f" {letter.kind.replace('_', ' ')}"
-    answer = "" if "approve" not in letter.fields else ": yes" if letter.fields["approve"] else ": no"
-    request = f" ({one_line(str(letter.fields['request_id']))})" if "request_id" in letter.fields else ""
-    to_all = " to all" if letter.kind == "broadcast" else ""
-    rest = Cell(f"{to_all}{kind}{answer}{request}, {ago(now - letter.at)} ago")
-    words = [(Cell(f"    {line}".rstrip()),) for line in clean(letter.text).splitlines()]
-    return [(Cell(mark), named(letter.sender, team, colours), rest), *words]
+    mark = "* " if item.heard is False else "  "
+    kind = f" {item.title}" if item.title else ""
+    request = f" ({one_line(item.request_id)})" if item.request_id else ""
+    rest = Cell(f"{kind}{request}, {ago(now - item.envelope.timestamp)} ago")
+    words = [(Cell(f"    {line}".rstrip()),) for line in clean(item.text).splitlines()]
+    return [(Cell(mark), named(item.sender, team, colours), rest), *words]
 
 
 def cost_lines(seen: SeenCost, sheet: Sheet) -> list[CleanLine]:
@@ -177,8 +139,3 @@ def short_dollars(one: Sum) -> str:
     if one.unpriced == one.calls and one.calls:
         return "unknown"
     return f"{'> ' if one.unpriced else ''}${one.cost:.4f}"
-
-
-def numbers(ids: Sequence[int]) -> str:
-    """Return task numbers as they are written everywhere."""
-    return ", ".join(f"#{id_}" for id_ in ids)

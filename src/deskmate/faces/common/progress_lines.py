@@ -6,38 +6,28 @@ it.
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import click
 
-from deskmate.app import (
-    Arrived,
-    CallDelta,
-    Changed,
-    Delta,
-    Entry,
-    Idle,
-    Recorded,
-    RetryDelta,
-    Seated,
-    Streamed,
-    TeamEvent,
-    TeamStarted,
-    TextDelta,
-    ThinkingDelta,
-    Working,
-)
-from deskmate.faces.common.call_summaries import begun, call_label, ends, reason
+from deskmate.app import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
+from deskmate.core.agent.entries import Entry, Said
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.status import Idle, Working
 from deskmate.faces.common.command_start import can_draw
-from deskmate.faces.common.listings import status_text
+from deskmate.faces.common.items import transcript_items as items
+from deskmate.faces.common.items.call_summaries import retry_line
+from deskmate.faces.common.items.entry_items import EntryReader
+from deskmate.faces.common.items.mail_items import MailItem
+from deskmate.faces.common.items.member_items import status_text
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
 from deskmate.faces.common.text_tables import CleanLine, Sheet
 
 PIPE_CELLS = 200
-_Call: TypeAlias = tuple[str, Mapping[str, object]]
 _ERASE = "\r\x1b[K"
 
 
@@ -49,7 +39,7 @@ class Progress:
 
     def __init__(self, output_stream: OutputStream, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
         self._output_stream, self._terminal, self._colour, self._cells = output_stream, terminal, colour, cells
-        self._calls: dict[str, _Call] = {}
+        self._reader = EntryReader()
         self._colours: dict[str, str] = {}
         self._team = ""
         self._words: dict[str, str] = {}
@@ -63,7 +53,9 @@ class Progress:
             case Streamed(member, delta):
                 self._hear_delta(member, delta)
             case Recorded(member, number, entry):
-                self._hear_entry(member, number, entry)
+                # The lead's text without calls is the answer, and that goes to stdout.
+                is_answer = member == LEAD and isinstance(entry, Said) and not entry.calls
+                self.hear_entry(member, number, entry, words=not is_answer)
             case Changed(member, status):
                 # Every step passes through working and idle, so they only go on the live line.
                 show = self._show_live if isinstance(status, Working | Idle) else self._show
@@ -106,41 +98,44 @@ class Progress:
             case unreachable:
                 assert_never(unreachable)
 
-    def _hear_entry(self, member: str, number: int, entry: Entry) -> None:
-        # Most entries show nothing: the status or another entry reports them.
-        if entry.type == "said":
+    def hear_entry(self, member: str, number: int, entry: Entry, *, words: bool = True) -> None:
+        """Print the items of an entry that are worth a line. Without `words`, what the member said is not printed."""
+        if isinstance(entry, Said):
             self._words.pop(member, None)
-            for index, call in enumerate(entry.calls):
-                self._calls[f"{member}:{number}.{index}"] = (call.tool, call.arguments)
-            # The lead's text without calls is the answer, and that goes to stdout.
-            if (entry.calls or member != "lead") and entry.text.strip():
-                self._show(member, gist(entry.text))
-        elif entry.type == "began":
-            for id_ in entry.calls:
-                said = self._calls.get(id_)
-                self._show(member, begun(*said) if said else id_)
-        elif entry.type == "did":
-            self._hear_end(member, self._calls.pop(entry.call, None), entry.text, ok=entry.ok)
-        elif entry.type == "took":
-            self._show(member, gist(entry.shown))
-        elif entry.type == "nudged":
-            self._show(member, gist(entry.text))
-        elif entry.type == "ended":
-            self._show(member, f"{entry.background} ended: {entry.status}")
-        elif entry.type == "compacted":
-            self._show(member, "made room: a summary replaces everything before")
-        elif entry.type == "heard":
-            for damage in entry.damage:
-                self._show(member, f"could not read mail: {damage}")
+        for item in self._reader.read(member, number, entry):
+            if words or not isinstance(item, items.WordsItem):
+                self._hear_item(member, item)
 
-    def _hear_end(self, member: str, call: _Call | None, text: str, *, ok: bool) -> None:
-        told = ends(*call) if call else None
-        if ok and told:
-            self._show(member, told[0])
-        elif not ok:
-            # Keep half of the line for the reason: a long command must not push it out.
-            label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "an earlier call"
-            self._show(member, f"{told[1] if told else f'{label} failed'}: {reason(text)}")
+    def _hear_item(self, member: str, item: items.TranscriptItem) -> None:
+        match item:
+            case items.WordsItem():
+                self._show(member, gist(item.text))
+            case items.CallItem():
+                self._hear_call(member, item)
+            case items.TakenTaskItem() | items.NoticeItem(minor=False):
+                self._show(member, f"{item.title}: {gist(item.text)}" if item.text.strip() else item.title)
+            case items.SummaryItem():
+                self._show(member, item.title)
+            # Mail is the call of its sender, and the status says who is parked.
+            case items.ThoughtItem() | MailItem() | items.NoticeItem() | items.ParkedItem():
+                pass
+            case unreachable:
+                assert_never(unreachable)
+
+    def _hear_call(self, member: str, call: items.CallItem) -> None:
+        match call.state:
+            case items.CallState.RUNNING:
+                self._show(member, call.title)
+            case items.CallState.DONE if call.tells_end:
+                self._show(member, call.title)
+            case items.CallState.FAILED:
+                # Keep half of the line for the reason: a long command must not push it out.
+                label = call.title if call.tells_end else f"{cut(one_line(call.title), self._cells() // 2)} failed"
+                self._show(member, f"{label}: {call.failure}")
+            case items.CallState.SAID | items.CallState.ASKED | items.CallState.DONE:
+                pass
+            case unreachable:
+                assert_never(unreachable)
 
     def _show(self, member: str, text: str) -> None:
         self._write(f"{self._line(member, text)}\n")
@@ -176,11 +171,3 @@ def cells_of(number: int) -> int:
     except OSError:
         # Not a terminal, or one that was closed in the meantime.
         return PIPE_CELLS
-
-
-def retry_line(seconds: float, reason: str, model: str) -> str:
-    """Return a line saying that a model is asked again, and when. The model is named only once."""
-    if not seconds:
-        return f"asking {model} instead: {reason}"
-    when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"
-    return f"{reason}. Trying again {when}" if model in reason else f"trying {model} again {when}: {reason}"

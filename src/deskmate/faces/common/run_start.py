@@ -10,7 +10,8 @@ from deskmate import app
 from deskmate.app import RunRequest
 from deskmate.errors import BadSettings
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.listings import dollars, open_line, sender_of
+from deskmate.faces.common.items.member_items import sender_of
+from deskmate.faces.common.listings import dollars, open_line
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note
 from deskmate.faces.common.trust_prompt import consent_of
@@ -63,7 +64,7 @@ def parting(request: RunRequest, session: "Session") -> str:
     """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
     if not session.kept:
         return NEVER_ANSWERED if session.letters else NOTHING_SAID
-    team, spent, left = session.home, session.spent, open_line(session.tasks)
+    team, spent, left = session.home, session.spent, open_line(session.board.current)
     asking = {sender_of(question.member) for question in session.questions}
     busy = [name for name in session.busy if name not in asking]
     stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped.\n" if busy else ""

@@ -8,7 +8,7 @@ help_screen     every key and command
 watched_member  whose transcript is shown
 theme           colours
 panels          the panels of the screen
-drawing         lines, rows and transcript pieces
+drawing         lines, rows and items
 """
 
 from typing import TYPE_CHECKING

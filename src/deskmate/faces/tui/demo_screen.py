@@ -4,9 +4,10 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app import Feed, Question
+from deskmate.app import Feed
 from deskmate.app.demo_team import Rehearsal, Rehearsed, rehearsal
 from deskmate.app.session import Answer
+from deskmate.core.team.open_questions import Question
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.faces.tui.tui_start import noting, run_screen

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from deskmate.app import LEAD, Feed, environment, wants_colour
+from deskmate.app import Feed, environment, wants_colour
 from deskmate.app.session import Session
+from deskmate.core.log.names import LEAD
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_lines import Talk
 from deskmate.faces.common.error_log import error_text

@@ -15,11 +15,12 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
-from deskmate.app import LEAD, Feed
+from deskmate.app import Feed
 from deskmate.app.session import Session
+from deskmate.core.log.names import LEAD
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_commands import COMMANDS
-from deskmate.faces.common.listings import colours_of
+from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
 from deskmate.faces.tui.panels.board_panel import BoardPanel
@@ -131,11 +132,11 @@ class TeamScreen(Screen[None]):
         if self._looked:
             self._looked = False
             self._draw_panels()
-        self.query_one(Conversation).show(self.watching.chosen, self.watching.pieces, self._colours)
+        self.query_one(Conversation).show(self.watching.chosen, self.watching.items, self._colours)
 
     def _draw_panels(self) -> None:
-        session, now, members = self._session, self._now(), self._session.members
-        self._colours = colours_of(members)
+        session, now, members = self._session, self._now(), in_order(self._session)
+        self._colours = colours_of(session.members)
         if self.watching.keep_up():
             self._watch(LEAD)
         chosen = self.watching.chosen
@@ -176,7 +177,7 @@ class TeamScreen(Screen[None]):
 
     def action_member(self, by: int) -> None:
         """Watch the next member, or the one before."""
-        names = [member.name for member in in_order(self._session.members)]
+        names = [member.name for member in in_order(self._session)]
         chosen = self.watching.chosen
         # If a team was just closed, only the lead is left.
         self._watch(names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD)

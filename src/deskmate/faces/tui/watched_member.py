@@ -6,14 +6,20 @@ it live.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
-from deskmate.app import LEAD, USER, Recorded, Streamed, TeamEvent
+from deskmate.app import Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
+from deskmate.core.agent.entries import Compacted, Said
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team.messages import Plain
 from deskmate.errors import StoreError
+from deskmate.faces.common.items.entry_items import ItemHistory
+from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.transcript_items import NoticeItem, ShownItem
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
-from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, TranscriptPiece, waiting_piece
 
 # Entries written within this time are read together.
 _BREATH_SECONDS = 0.1
@@ -26,7 +32,7 @@ class Watching:
     def __init__(self, session: Session, wake: Callable[[], None]) -> None:
         self._session, self._wake = session, wake
         self._team = session.team
-        self._read: dict[str, Pieces] = {}
+        self._read: dict[str, ItemHistory] = {}
         self._live, self._is_read = Live(), False
         self.chosen = LEAD
 
@@ -40,7 +46,7 @@ class Watching:
             case Streamed(member, delta) if member == self.chosen:
                 self._live.hear(delta)
                 self._wake()
-            case Recorded(member, number, entry) if member == self.chosen and entry.type in ("said", "compacted"):
+            case Recorded(member, number, Said() | Compacted()) if member == self.chosen:
                 self._live.record(number)
 
     async def follow(self) -> None:
@@ -61,40 +67,41 @@ class Watching:
 
     async def _read_on(self) -> NoReturn:
         name, live = self.chosen, self._live
-        pieces = self._pieces(name)
+        history = self._history(name)
         while True:
-            for number, entry in await self._session.entries(name, pieces.last):
-                pieces.add(number, entry)
+            for number, entry in await self._session.entries(name, history.last):
+                history.add(number, entry)
                 live.show(number, entry)
             self._is_read = True
             self._wake()
-            await self._session.changed(name, pieces.last)
+            await self._session.changed(name, history.last)
             await asyncio.sleep(_BREATH_SECONDS)
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Show a message of the program at the end of the chosen member's conversation."""
-        self._pieces(self.chosen).note(lines)
+        self._history(self.chosen).note(lines)
         self._wake()
 
     @property
-    def pieces(self) -> list[TranscriptPiece]:
+    def items(self) -> list[ShownItem]:
         """What to show: the transcript, live output, and messages of the user that were not heard yet."""
-        read = self._pieces(self.chosen)
+        read = self._history(self.chosen)
         if not self._is_read:
             # It is not known yet which messages were heard.
             return read.all
-        unheard = [
-            waiting_piece(letter.number, letter.text)
+        sent = (
+            letter
             for letter in self._session.letters
-            if (letter.sender, letter.recipient, letter.kind) == (USER, self.chosen, "message")
-            and letter.fields.get("id") not in read.heard
-        ]
-        return [*read.all, *self._live.pieces, *unheard] or [self._nothing]
+            if (letter.envelope.sender, letter.envelope.recipient) == (USER, self.chosen)
+            and isinstance(letter.envelope.message, Plain)
+        )
+        unheard = mail_items(replace(letter, heard=False) for letter in sent if letter.envelope.id not in read.heard)
+        return [*read.all, *self._live.items, *unheard] or [self._nothing]
 
     @property
-    def _nothing(self) -> TranscriptPiece:
+    def _nothing(self) -> NoticeItem:
         words = "Type what you want done, then press Enter." if self.chosen == LEAD else "Nothing was said or done yet."
-        return TranscriptPiece("nothing", PieceKind.TOLD, f"{words} F1 shows all keys.")
+        return NoticeItem("nothing", f"{words} F1 shows all keys.")
 
     def keep_up(self) -> bool:
         """Note the current team. Return whether the watched member is no longer on it.
@@ -104,8 +111,8 @@ class Watching:
         gone = self.chosen not in [member.name for member in self._session.members]
         if self._session.team != self._team:
             gone = gone or self.chosen != LEAD
-            self._team, self._read = self._session.team, {LEAD: self._pieces(LEAD)}
+            self._team, self._read = self._session.team, {LEAD: self._history(LEAD)}
         return gone
 
-    def _pieces(self, name: str) -> Pieces:
-        return self._read.setdefault(name, Pieces(name))
+    def _history(self, name: str) -> ItemHistory:
+        return self._read.setdefault(name, ItemHistory(name))

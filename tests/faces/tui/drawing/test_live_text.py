@@ -2,15 +2,15 @@
 
 import pytest
 
-from deskmate.app import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.agent.entries import Compacted, Said
+from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.tui.drawing.live_text import Live
 
 pytestmark = pytest.mark.behaviour("tui")
 
 
 def seen(live: Live) -> list[str]:
-    return [piece.text for piece in live.pieces]
+    return ["\n".join(filter(None, [item.title, item.text])) for item in live.items]
 
 
 def test_words_grow_as_they_come() -> None:

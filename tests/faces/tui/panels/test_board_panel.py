@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
-from deskmate.core.team.tasks import EMPTY, Receipt, Task
+from deskmate.core.team.tasks import Note, Receipt, Task, TaskStatus
+from deskmate.faces.common.items.task_items import TaskItem
 from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
 from deskmate.faces.tui.panels.board_outline import Look, below, head, outline
 from deskmate.faces.tui.panels.board_panel import BoardPanel
-from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import OpenTeam, hands, obeyed
@@ -63,8 +63,8 @@ async def thousand(team: OpenTeam, clock: FakeClock) -> None:
 # -- the order ------------------------------------------------------------------------------------
 
 
-def task(id_: int, *waits_for: int) -> SeenTask:
-    return replace(see_task(EMPTY, Task(id_, f"task {id_}")), waits_for=waits_for)
+def task(id_: int, *waits_for: int) -> TaskItem:
+    return TaskItem(Task(id_, f"task {id_}"), waits_for)
 
 
 @given(st.randoms(use_true_random=False), st.integers(0, 40))
@@ -72,10 +72,12 @@ def test_each_task_stands_once_and_below_all_that_block_it(chance: random.Random
     tasks = [task(n, *chance.sample(range(1, n), min(n - 1, chance.randint(0, 3)))) for n in range(1, count + 1)]
     # The board has them by number; that a blocker has the lower one is not promised.
     names = dict(enumerate(chance.sample(range(1, count + 1), count), 1))
-    tasks = sorted((task(names[one.id], *(names[n] for n in one.waits_for)) for one in tasks), key=lambda one: one.id)
+    tasks = sorted(
+        (task(names[one.task.id], *(names[n] for n in one.waits_for)) for one in tasks), key=lambda one: one.task.id
+    )
     order = [id_ for id_, _ in outline(tasks)]
-    assert sorted(order) == [one.id for one in tasks]
-    assert all(order.index(other) < order.index(one.id) for one in tasks for other in one.waits_for)
+    assert sorted(order) == [one.task.id for one in tasks]
+    assert all(order.index(other) < order.index(one.task.id) for one in tasks for other in one.waits_for)
 
 
 def test_what_waits_stands_right_below_the_last_it_waits_for_and_deeper() -> None:
@@ -208,12 +210,13 @@ ODD = [one for one in NAUGHTY if one.strip()]
 def test_no_line_of_a_task_is_too_wide_or_obeyed(cells: int) -> None:
     for odd in NAUGHTY:
         receipt = Receipt(command=odd, workspace=odd, commit=odd, exit=1, output=odd)
-        words: dict[str, Any] = {"subject": odd, "description": odd, "role": odd, "verify": odd, "notes": (odd,)}
-        names: dict[str, Any] = {"noted_by": ("a" * 64,), "created_by": "b" * 64, "edited_by": ("c" * 64, "d" * 64)}
-        one = replace(task(1, 2), **words, **names, receipt=receipt)
-        look = Look({1: one, 2: one}, {}, NOW)
-        for state in (one, replace(one, receipt=None, owner="alice", waits_for=(), status="in_progress")):
-            lines = [head(state, 9, cells, look), *below(replace(state, blocked_by=(2,)), cells, look)]
+        words: dict[str, Any] = {"subject": odd, "description": odd, "role": odd, "verify": odd}
+        names: dict[str, Any] = {"notes": (Note("a" * 64, odd),), "created_by": "b" * 64, "edits": {"role": "c" * 64}}
+        waits = Task(1, **words, **names, receipt=receipt, blocked_by=frozenset({2}))
+        works = replace(waits, receipt=None, owner="alice", status=TaskStatus.IN_PROGRESS)
+        for one in (TaskItem(waits, (2,)), TaskItem(works)):
+            look = Look({1: one, 2: one}, {}, NOW)
+            lines = [head(one, 9, cells, look), *below(one, cells, look)]
             assert max(map(width, lines)) <= cells
             assert [found for line in lines for found in obeyed(plain(line))] == []
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from textual.strip import Strip
 
-from deskmate.app import CallDelta, Entry, Recorded, RetryDelta, Streamed, TextDelta, ThinkingDelta
-from deskmate.core.agent.entries import Call, Did, Said, Started
-from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
+from deskmate.app import Recorded, Streamed
+from deskmate.core.agent.entries import Call, Did, Entry, Said, Started
+from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.faces.common.items.transcript_items import WordsItem
 from deskmate.faces.tui.panels.conversation_panel import Conversation
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.testing import FakeClock
@@ -101,15 +102,15 @@ class Counting(Conversation):
 
 
 async def test_what_did_not_change_is_not_drawn_again() -> None:
-    pieces, panel = [TranscriptPiece(str(number), PieceKind.WORDS, body="x") for number in range(9)], Counting()
+    items, panel = [WordsItem(str(number), "x") for number in range(9)], Counting()
     async with PanelApp(panel).run_test(size=SMALL) as pilot:
-        panel.show("lead", pieces, {"bob": "cyan"})
+        panel.show("lead", items, {"bob": "cyan"})
         await pilot.pause()
         panel.drawn = 0
-        panel.show("lead", list(pieces), {"bob": "cyan"})
+        panel.show("lead", list(items), {"bob": "cyan"})
         await pilot.pause()
         assert panel.drawn == 0
-        panel.show("lead", [*pieces, TranscriptPiece("9", PieceKind.WORDS, body="y")], {"bob": "cyan"})
+        panel.show("lead", [*items, WordsItem("9", "y")], {"bob": "cyan"})
         await pilot.pause()
         assert panel.drawn > 0
 

@@ -9,6 +9,7 @@ from textual import events
 from deskmate.app import TeamEvent, TeamStarted
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Spoke
+from deskmate.faces.common.items.mail_items import text_of
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.screen_app import addressed
 from deskmate.testing.fake_provider import FakeProvider
@@ -33,7 +34,8 @@ def at_once(screen: ScreenHarness, *keys: str) -> None:
 
 def said(screen: ScreenHarness, words: str) -> list[str]:
     """Return to whom words went."""
-    return [letter.recipient for letter in screen.session.letters if letter.text == words]
+    mail = [letter.envelope for letter in screen.session.letters]
+    return [one.recipient for one in mail if text_of(one.message) == words]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
-from deskmate.faces.tui.panels.members_panel import Members, window
+from deskmate.faces.tui.panels.members_panel import Members, in_order, window
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import OpenTeam, hands, obeyed
@@ -117,7 +117,7 @@ async def test_where_there_is_little_room_the_name_is_whole_and_the_status_gives
     async with session_at(await made(tmp_path, claimed, ("a-rather-long-name", "dev"), ("bob", "dev"))) as session:
         panel = Members()
         async with (app := PanelApp(panel)).run_test(size=(26, 6)) as pilot:
-            panel.show(session.members, "lead", NOW)
+            panel.show(in_order(session), "lead", NOW)
             await pilot.pause()
             assert text(app)[2:5:2] == ["● a-rather-long-name #1", "● bob working 15 min"]
 
@@ -137,16 +137,16 @@ async def test_only_lines_that_changed_are_drawn(tmp_path: Path) -> None:
     async with session_at(folder) as session:
         panel = Counting()
         async with PanelApp(panel).run_test(size=(30, 70)) as pilot:
-            panel.show(session.members, "lead", NOW)
+            panel.show(in_order(session), "lead", NOW)
             await pilot.pause()
             panel.drawn = 0
-            panel.show(session.members, "lead", NOW)
+            panel.show(in_order(session), "lead", NOW)
             await pilot.pause()
             assert panel.drawn == 0
             async with hands(folder) as team:
                 await team.roster.status(MemberIdle(name="mate07", words="Done.", at=NOW - 5))
             await session.look()
-            panel.show(session.members, "lead", NOW)
+            panel.show(in_order(session), "lead", NOW)
             await pilot.pause()
             assert panel.drawn == 1
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from deskmate.app import Feed, Question
+from deskmate.app import Feed
 from deskmate.app.session import attended
 from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.open_questions import Question
+from deskmate.core.team.tasks import EMPTY
+from deskmate.faces.common.items.question_items import question_groups
 from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
-from deskmate.faces.tui.panels.question_details import Key, People, body, gist, groups_of, head, keys_of, set_out
+from deskmate.faces.tui.panels.question_details import Key, People, body, gist, head, keys_of, set_out
 from deskmate.faces.tui.panels.question_sheet import Parts, sheet
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
@@ -28,7 +31,7 @@ __all__ = ["harness"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "permission")]
 CODE = "def price(book):\n    return book.price\n"
-NOBODY = People({}, {}, NOW)
+NOBODY = People({}, EMPTY, NOW)
 
 
 async def bash(team: OpenTeam) -> None:
@@ -123,14 +126,14 @@ def test_nothing_in_a_plan_can_hide() -> None:
     hidden = "1. tidy\x1b]0;2. rm -rf data\x07\u200b\n3. report"
     asked = Question("alice:3.0", "alice", START, Shake.PLAN, plan=hidden)
     assert shown(asked) == [r"1. tidy\x1b]0;2. rm -rf data\x07\u200b", "3. report"]
-    assert plain(gist((asked,), 80, NOBODY)) == r"alice plan: 1. tidy\x1b]0;2. rm -rf data\x07\u200b 3. report"
+    assert plain(gist((asked,), 80, NOBODY)) == r"alice a plan: 1. tidy\x1b]0;2. rm -rf data\x07\u200b 3. report"
 
 
 def test_the_rule_that_always_would_add_is_shown_exactly_and_leaves_room_for_the_other_keys() -> None:
     short, long = (replace(question(command="a"), rule=f"allow bash({text})") for text in ("a\n\u200bb", "a" * 500))
-    assert [key.text for key in keys_of((short,), 80)][1] == r"always (adds: allow bash(a\x0a\u200bb))"
+    assert [key.text for key in keys_of((short,), 80)][1] == r"always (adds the rule: allow bash(a\x0a\u200bb))"
     assert [key.text for key in keys_of((long,), 80)][1] == "always (adds the rule above)"
-    assert "".join("".join(shown(long)[1:]).split()) == f"alwaysadds:allowbash({'a' * 500})"
+    assert "".join("".join(shown(long)[1:]).split()) == f"alwaysaddstherule:allowbash({'a' * 500})"
     assert shown(short) == ["command: a"]
 
 
@@ -201,7 +204,7 @@ async def test_what_was_found_for_a_question_is_not_shown_with_the_next(tmp_path
 
 def test_only_questions_that_differ_in_nothing_but_who_asks_are_the_same() -> None:
     asked = [question(command="a"), question(member="bob", command="a"), question(member="carol", command="a ")]
-    assert groups_of([*asked, replace(asked[0], id="alice:4.0", rule="allow bash(a)")]) == [
+    assert question_groups([*asked, replace(asked[0], id="alice:4.0", rule="allow bash(a)")]) == [
         (asked[0], asked[1]),
         (asked[2],),
         (replace(asked[0], id="alice:4.0", rule="allow bash(a)"),),

@@ -113,7 +113,7 @@ async def test_a_plan_is_answered_with_words(tmp_path: Path) -> None:
 async def test_always_is_neither_offered_nor_taken_where_no_rule_could_stand_in(tmp_path: Path) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         await app.seen(pilot)
-        assert "y yes  a always (adds: allow bash(make))  n no  w no, with words" in text(app)
+        assert "y yes  a always (adds the rule: allow bash(make))  n no  w no, with words" in text(app)
         await pilot.press("down")
         app.clock.advance(1)
         await pilot.press("a", "A")
@@ -281,7 +281,7 @@ async def test_always_shows_its_rule_and_is_asked_for_twice(tmp_path: Path) -> N
         # A key that bounces asks once.
         await pilot.press("a", "a")
         assert app.answers == []
-        assert "a again adds for the whole team: allow bash(make)  any other key adds nothing" in text(app)
+        assert "a again adds the rule: allow bash(make), for the whole team" in text(app)
         app.clock.advance(UNSEEN_SECONDS)
         await pilot.press("a")
         await pilot.pause()
@@ -336,8 +336,8 @@ async def test_what_is_not_read_to_its_end_can_be_refused(tmp_path: Path) -> Non
 async def test_a_key_can_be_clicked_once_the_question_was_seen(tmp_path: Path) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         await app.seen(pilot)
-        y = text(app).index("y yes  a always (adds: allow bash(make))  n no  w no, with words")
-        await pilot.click(offset=(43, y))
+        keys = "y yes  a always (adds the rule: allow bash(make))  n no  w no, with words"
+        await pilot.click(offset=(keys.index("n no"), text(app).index(keys)))
         await pilot.pause()
         assert app.answers == [("alice", "no", "")]
         await pilot.click(offset=(1, text(app).index("y yes  n no  w no, with words")))

@@ -11,15 +11,16 @@ from typing import Any, TypeVar
 
 import anyio
 
-from deskmate.app import Question, user_actions
+from deskmate.app import user_actions
 from deskmate.app.question_answers import answer as give_answer
 from deskmate.app.question_answers import look_at_questions
 from deskmate.app.user_actions import TaskChanged
 from deskmate.app.user_answers import Answer
+from deskmate.core.team.open_questions import Question
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.question_text import answered_line, shell_lines
 from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.listings import numbers, state_of
+from deskmate.faces.common.items.task_items import TaskItem, numbers
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, put, sheet_for
 
@@ -108,7 +109,7 @@ def _wait_for(deed: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def _put_task(word: str, changed: TaskChanged) -> int:
     task = changed.task
     freed = numbers(changed.freed)
-    state = f", {state_of(task)}" if word == "added" else ""
+    state = f", {TaskItem(task, changed.waits_for).state}" if word == "added" else ""
     unblocked = f". This unblocks {freed}" if freed else ""
     untaken = [one_line(changed.untaken)] if changed.untaken else []
     return put([f"#{task.id} {word}{state}: {one_line(task.subject)}{unblocked}", *untaken])

@@ -1,31 +1,26 @@
 """A member's transcript, followed."""
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import assert_never
 
 import anyio
 
 from deskmate import app
-from deskmate.app import Entry, Recorded
+from deskmate.app import Recorded
+from deskmate.core.agent.entries import Entry
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.items import transcript_items as items
+from deskmate.faces.common.items.entry_items import EntryReader
+from deskmate.faces.common.items.mail_items import MailItem
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, one_line
 from deskmate.faces.common.text_tables import Sheet, note, put, sheet_for, warn
 from deskmate.queries.member_view import SeenTranscript, follow, look_at_transcript
 
 _RESULT_LINES = 12
-_CALL_CELLS = 400
-_PLAINLY = {
-    "agreed": "agreed to leave",
-    "compacted": "made room: a summary replaces everything before",
-    "cleared": "made room: old results are cleared",
-    "summary_requested": "the user wants a summary of the conversation",
-    "summary_dropped": "no summary was made",
-    "overflowed": "the conversation is too long for the model",
-}
+_LINE_CELLS = 500
 
 
 def tail(folder: Path | None, team: str | None, name: str, *, last: int, follows: bool, as_json: bool) -> int:
@@ -58,74 +53,64 @@ class _Page:
     def __init__(self, seen: SeenTranscript, sheet: Sheet, *, as_json: bool) -> None:
         self._member, self._as_json = seen.member, as_json
         self._name = sheet.name(seen.member, seen.team, {seen.member: seen.colour})
-        self._calls: dict[str, str] = {}
+        self._reader = EntryReader()
 
     def lines(self, number: int, entry: Entry) -> list[str]:
         """Return the lines of an entry, or none if other entries already show it."""
         if self._as_json:
             return [app.to_line(Recorded(self._member, number, entry))]
-        return [f"{self._name} {line}" for line in self._told(number, entry)]
-
-    def _told(self, number: int, entry: Entry) -> Iterator[str]:
-        if entry.type == "said":
-            for index, call in enumerate(entry.calls):
-                label = f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False)}"
-                self._calls[f"{self._member}:{number}.{index}"] = cut(one_line(label), _CALL_CELLS)
-            yield from _lines(entry.text)
-        elif entry.type == "began":
-            yield from (f"> {self._call(id_)}" for id_ in entry.calls)
-        elif entry.type == "asked":
-            yield f"asked for permission: {self._call(entry.call)}"
-        elif entry.type == "did":
-            tool = self._call(entry.call).partition(" ")[0]
-            yield from _under(f"< {tool}{'' if entry.ok else ' failed'}", entry.shown or entry.text)
-        else:
-            yield from _of_others(entry)
-
-    def _call(self, id_: str) -> str:
-        return self._calls.get(id_, one_line(id_))
+        found = self._reader.read(self._member, number, entry)
+        return [f"{self._name} {line}" for item in found for line in _item_lines(item)]
 
 
-def _of_others(entry: Entry) -> Iterator[str]:
-    """Yield the lines of an entry that is not about the member's own words and calls."""
-    if entry.type == "started":
-        yield from _under("began", entry.prompt)
-    elif entry.type == "heard":
-        for body in entry.mail:
-            yield from _under(*_mail(body))
-        yield from (f"could not read mail: {one_line(words)}" for words in entry.damage)
-    elif entry.type == "took":
-        yield from _under(f"took a task {entry.authors}".rstrip(), entry.shown)
-    elif entry.type == "nudged" or entry.type == "noticed":
-        yield from _under("was reminded" if entry.type == "nudged" else "was told", entry.text)
-    elif entry.type == "reported":
-        yield entry.shown
-    elif entry.type == "parked":
-        yield f"parked: {one_line(entry.reason)}"
-    elif entry.type == "ended":
-        yield from _under(f"{one_line(entry.background)} ended: {one_line(entry.status)}", entry.text)
-    elif entry.type in _PLAINLY:
-        yield _PLAINLY[entry.type]
+def _item_lines(item: items.TranscriptItem) -> Iterator[str]:
+    match item:
+        case items.WordsItem():
+            yield from _lines(item.text)
+        case items.CallItem():
+            yield from _call_lines(item)
+        case MailItem():
+            kind = f" ({item.title})" if item.title else ""
+            yield from _under(f"heard from {item.sender}{kind}", item.text)
+        case items.SummaryItem():
+            yield item.title
+        case items.ThoughtItem() | items.TakenTaskItem() | items.NoticeItem() | items.ParkedItem():
+            yield from _under(item.title, item.text)
+        case unreachable:
+            assert_never(unreachable)
 
 
-def _mail(body: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the sender and kind of a message, and its text."""
-    kind = str(body.get("type", "")).replace("_", " ")
-    what = "heard" if kind == "message" else f"heard a {kind}"
-    words = body.get("content") or body.get("reason") or ""
-    return one_line(f"{what} from {body.get('sender', '')}"), str(words)
+def _call_lines(call: items.CallItem) -> Iterator[str]:
+    match call.state:
+        case items.CallState.SAID:
+            # It is shown when it begins.
+            return
+        case items.CallState.ASKED:
+            yield _short(f"asked for permission: {call.title}")
+        case items.CallState.RUNNING:
+            yield _short(f"> {call.title}")
+        case items.CallState.DONE:
+            yield from _under(f"< {call.tool}", call.diff or call.text)
+        case items.CallState.FAILED:
+            yield from _under(f"< {call.tool} failed", call.text)
+        case unreachable:
+            assert_never(unreachable)
 
 
-def _under(head: str, text: str) -> Iterator[str]:
-    """Yield a heading, and the beginning of a text indented below it."""
+def _under(title: str, text: str) -> Iterator[str]:
+    """Yield a title with a brief text beside it, or with the beginning of a longer text indented below."""
     lines = list(_lines(text))
-    if len(lines) == 1 and len(head) + len(lines[0]) < _CALL_CELLS:
-        yield f"{head}: {lines[0]}"
+    if items.is_brief(text):
+        yield _short(f"{title}: {text}" if lines else title)
         return
-    yield head
+    yield _short(title)
     yield from (f"    {line}" for line in lines[:_RESULT_LINES])
     if len(lines) > _RESULT_LINES:
         yield f"    … {len(lines) - _RESULT_LINES:,} more lines. To see all: --json"
+
+
+def _short(line: str) -> str:
+    return cut(one_line(line), _LINE_CELLS)
 
 
 def _lines(text: str) -> Iterator[str]:

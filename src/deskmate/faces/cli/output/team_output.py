@@ -8,22 +8,17 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from deskmate.app import Sum, status_detail, status_word
+from deskmate.core.team.members import Member
+from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import status_detail, status_word
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.listings import (
-    board_lines,
-    cost_lines,
-    dollars,
-    inbox_lines,
-    role_of,
-    sandbox_of,
-    status_text,
-    teams_lines,
-)
+from deskmate.faces.common.items.member_items import role_of, status_text
+from deskmate.faces.common.items.task_items import TaskItem, task_items
+from deskmate.faces.common.listings import board_lines, cost_lines, dollars, inbox_lines, sandbox_of, teams_lines
 from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet, ago, put, sheet_for
 from deskmate.queries.member_view import SeenInbox, look_at_inbox
-from deskmate.queries.team_view import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
+from deskmate.queries.team_view import SeenTeam, look_at_board, look_at_cost, look_at_teams
 
 Fields = json_output.Fields
 
@@ -61,21 +56,21 @@ def _fitting(name: str, parts: list[str], cells: int | None) -> str:
     return next((one for one in words if cells is None or width(one) <= cells), words[-1])
 
 
-def _member_row(team: SeenTeam, member: SeenMember, now: float) -> list[Cell | str]:
+def _member_row(team: SeenTeam, member: Member, now: float) -> list[Cell | str]:
     status = status_text(member.status)
     status = status if team.is_current(member) else f"was {status}"
     if team.away and member.name == "lead":
         status = f"away, in {team.away}"
-    return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.since)]
+    return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.status_at)]
 
 
 def _team_fields(team: SeenTeam) -> Fields:
     members = [
-        {"name": one.name, "kind": one.kind, "role": one.role, "colour": one.colour}
+        {"name": one.name, "kind": one.kind.value, "role": one.role, "colour": one.colour}
         | {
             "status": status_word(one.status),
             "detail": status_detail(one.status),
-            "since": one.since,
+            "since": one.status_at,
             "current": team.is_current(one),
         }
         for one in team.members
@@ -103,17 +98,34 @@ def board(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print a team's tasks, and what blocks each."""
     seen = look_at_board(folder, team)
     if as_json:
-        tasks = [task_fields(task) for task in seen.tasks]
+        tasks = [task_fields(item) for item in task_items(seen.board)]
         return put([json_output.line({"team": seen.team, "tasks": tasks, "damage": list(seen.damage)})], seen.damage)
     sheet = sheet_for(sys.stdout)
-    return put(list(map(sheet.painted, board_lines(seen, sheet))), seen.damage)
+    return put(list(map(sheet.painted, board_lines(seen.team, seen.board, seen.colours, sheet))), seen.damage)
 
 
-def task_fields(task: SeenTask) -> Fields:
+def task_fields(item: TaskItem) -> Fields:
     """Return a task for JSON output."""
+    task = item.task
     # Do not use asdict: its deep copy is slow on a board of thousands.
-    fields: Fields = {name: getattr(task, name) for name in SeenTask.__dataclass_fields__}
-    return {**fields, "receipt": task.receipt.model_dump(mode="json") if task.receipt else None}
+    return {
+        "id": task.id,
+        "subject": task.subject,
+        "description": task.description,
+        "status": task.status,
+        "owner": task.owner,
+        "role": task.role,
+        "blocked_by": sorted(task.blocked_by),
+        "waits_for": item.waits_for,
+        "verify": task.verify,
+        "receipt": task.receipt.model_dump(mode="json") if task.receipt else None,
+        "notes": [note.text for note in task.notes],
+        "noted_by": [note.by for note in task.notes],
+        "created": task.created,
+        "updated": task.updated,
+        "created_by": task.created_by,
+        "edited_by": task.editors,
+    }
 
 
 def inbox(folder: Path | None, team: str | None, name: str | None, *, as_json: bool) -> int:
@@ -128,7 +140,7 @@ def inbox(folder: Path | None, team: str | None, name: str | None, *, as_json: b
 
 
 def _inbox_fields(seen: SeenInbox) -> Fields:
-    letters = [{**letter.fields, "number": letter.number, "heard": letter.heard} for letter in seen.letters]
+    letters = [{**one.envelope.body(), "number": one.number, "heard": one.heard} for one in seen.letters]
     fields = {"team": seen.team, "member": seen.member, "before": seen.before, "mail": letters}
     return {**fields, "damage": list(seen.damage)}
 

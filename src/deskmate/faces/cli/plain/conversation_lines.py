@@ -6,30 +6,23 @@ It listens to the feed and the session. `progress_lines` prints what the team do
 import time
 from collections.abc import Callable, Iterable
 
-from deskmate.app import (
-    LEAD,
-    USER,
-    Changed,
-    Entry,
-    Parked,
-    Recorded,
-    RetryDelta,
-    Streamed,
-    TeamEvent,
-    TextDelta,
-    Waiting,
-    Working,
-)
+from deskmate.app import Changed, Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
+from deskmate.core.agent.entries import Compacted, Entry, Said
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.prompts import RetryDelta, TextDelta
+from deskmate.core.team.messages import PermissionRequest, PlanRequest
+from deskmate.core.team.status import Parked, Waiting, Working
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.chat.chat_lines import Talk
-from deskmate.faces.common.listings import colours_of, letter_lines
+from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.member_items import colours_of
+from deskmate.faces.common.listings import mail_lines
 from deskmate.faces.common.progress_lines import Progress
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell, CleanLine
 from deskmate.queries.member_view import Letter
 
-_QUESTIONS = ("permission_request", "plan_approval_request")
 SUMMARY = "(this is the lead's summary of the conversation so far)"
 
 
@@ -73,16 +66,15 @@ class Teller:
         self._progress.put(lines)
 
     def _record(self, number: int, entry: Entry) -> None:
-        if entry.type == "said":
+        if isinstance(entry, Said):
             self._say(entry.text)
-            # The text is printed already. The rest of the entry is progress.
-            entry = entry.model_copy(update={"text": ""})
-        elif entry.type == "compacted":
+        elif isinstance(entry, Compacted):
             self._flush()
             if self._shown:
                 self._progress.note(SUMMARY)
             self._shown = ""
-        self._progress.hear(Recorded(LEAD, number, entry))
+        # The lead's words are printed already. The rest of the entry is progress.
+        self._progress.hear_entry(LEAD, number, entry, words=False)
 
     def _stream(self, text: str) -> None:
         self._line += text
@@ -136,7 +128,8 @@ class Letters:
         for letter in self._mail():
             if letter.number > self._read:
                 self._read = letter.number
-                self._teller.put([(Cell("mail to you:"),), *letter_lines(letter, session.team, colours, time.time())])
+                for item in mail_items([letter]):
+                    self._teller.put([(Cell("mail to you:"),), *mail_lines(item, session.team, colours, time.time())])
         for question in session.questions:
             if question.key not in self._asked:
                 self._asked.add(question.key)
@@ -144,5 +137,5 @@ class Letters:
 
     def _mail(self) -> list[Letter]:
         """Return mail to the user, without questions."""
-        mail = (letter for letter in self._session.letters if letter.recipient == USER)
-        return [letter for letter in mail if letter.kind not in _QUESTIONS]
+        mail = (letter for letter in self._session.letters if letter.envelope.recipient == USER)
+        return [letter for letter in mail if not isinstance(letter.envelope.message, PermissionRequest | PlanRequest)]

@@ -14,19 +14,23 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import LEAD, Feed, Parked, RunRequest
+from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.app.session_events import Turns
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.status import Parked
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
 from deskmate.faces.cli.plain.line_input import Keyboard, Typed, first_piped, piped
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
 from deskmate.faces.common.chat.input_history import InputHistory
-from deskmate.faces.common.chat.question_text import asker, subject
+from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
+from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
@@ -174,8 +178,9 @@ class _Conversation:
     def _end(self, session: Session) -> int:
         """Report what could not be finished, now that nobody can answer. Return the exit code."""
         for question in session.questions:
-            does = "hands in" if question.shake == "plan" else "asks for"
-            what = one_line(f"{asker(question)} {does} {subject(question)}")
+            item = question_item(question)
+            does = "hands in" if question.shake is Shake.PLAN else "asks for"
+            what = one_line(f"{item.asker} {does} {subject_line(item)}")
             self._progress.note(f"deskmate: {what}, and nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
         if isinstance(lead.status, Parked):

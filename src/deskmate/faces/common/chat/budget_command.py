@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deskmate.app import cap_in
+from deskmate.core.team.spending import cap_in
 from deskmate.errors import Refused
 from deskmate.faces.common.listings import dollars
 

@@ -12,36 +12,29 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 
-from deskmate.app import ALL, LEAD, USER, Mode
+from deskmate.core.log.names import ALL, LEAD, USER
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, ChatCommand, nearest
 from deskmate.faces.common.chat.question_text import (
     NUMBERS,
     answered_line,
-    asker,
-    content_of,
     question_lines,
     short_answer,
 )
 from deskmate.faces.common.error_log import error_lines
-from deskmate.faces.common.listings import (
-    board_lines,
-    colours_of,
-    cost_lines,
-    inbox_lines,
-    member_lines,
-    sandbox_of,
-    sender_of,
-)
+from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items, sender_of, shown_name
+from deskmate.faces.common.items.question_items import content_of, question_item
+from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines, sandbox_of
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 from deskmate.queries.member_view import look_at_inbox
-from deskmate.queries.team_view import SeenBoard, look_at_cost
+from deskmate.queries.team_view import look_at_cost
 
 if TYPE_CHECKING:
-    from deskmate.app import Question
     from deskmate.app.session import Answer, Session
+    from deskmate.core.team.open_questions import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +167,9 @@ class Talk:
         session, sheet = self._session, Sheet(self._cells(), colour=False)
         match name:
             case "team":
-                return member_lines(session.team, session.members, sheet, time.time())
+                return member_lines(session.team, self._members, sheet, time.time())
             case "tasks":
-                return board_lines(SeenBoard(session.team, session.tasks, self._colours, ()), sheet)
+                return board_lines(session.team, session.board, self._colours, sheet)
             case "inbox":
                 look = partial(look_at_inbox, session.workspace, session.team, words[0] if words else LEAD)
                 seen = await anyio.to_thread.run_sync(look)
@@ -189,6 +182,10 @@ class Talk:
                 return shown or _plain("No question is open")
             case _:
                 return _help(sheet)
+
+    @property
+    def _members(self) -> list[MemberItem]:
+        return member_items(self._session.members, self._session.board, self._session.spending)
 
     @property
     def _colours(self) -> dict[str, str]:
@@ -241,12 +238,12 @@ class Talk:
             return []
         numbers = ", ".join(str(self.number(one)) for one in asked)
         which = f"question {numbers} is" if len(asked) == 1 else f"questions {numbers} are"
-        always = ", a" if any(one.rule is not None or one.shake == "plan" for one in asked) else ""
+        always = ", a" if any(question_item(one).always for one in asked) else ""
         return _plain(f"{which} still open: y{always} or n")
 
     def _unanswered(self, name: str) -> Lines:
         """Return a line saying which questions are open, after a short answer to a member that asks nothing."""
-        asked = [f"question {number} of {asker(one)}" for number, one in self._open.items()]
+        asked = [f"question {number} of {one_line(shown_name(one.member))}" for number, one in self._open.items()]
         which = "it" if len(asked) == 1 else "one"
         number = next(iter(self._open), 0)
         line = f"said to {name}. Still open: {', '.join(asked)}. To answer {which}: y {number}"

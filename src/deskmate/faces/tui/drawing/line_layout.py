@@ -1,6 +1,6 @@
-"""Which line belongs to which piece.
+"""Which line belongs to which item.
 
-Unchanged pieces are not laid out again, so appending to a long conversation costs only what is appended.
+Unchanged items are not laid out again, so appending to a long conversation costs only what is appended.
 """
 
 from bisect import bisect_right
@@ -10,42 +10,41 @@ from itertools import accumulate
 
 from rich.text import Text
 
-from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
+from deskmate.faces.common.items.mail_items import MailItem
+from deskmate.faces.common.items.transcript_items import NoteItem, ShownItem, WordsItem
 
-_SMALL = (PieceKind.CALL, PieceKind.TOLD, PieceKind.THOUGHT)
 
-
-def _is_small(piece: TranscriptPiece) -> bool:
-    """Return whether a piece needs no blank line between itself and another small one."""
-    return piece.kind in _SMALL or (piece.kind is PieceKind.MAIL and not piece.body)
+def _is_small(item: ShownItem) -> bool:
+    """Return whether an item needs no blank line between itself and another small one."""
+    return not item.text if isinstance(item, MailItem) else not isinstance(item, WordsItem | NoteItem)
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A piece as it was laid out."""
+    """An item as it was laid out."""
 
-    piece: TranscriptPiece
+    item: ShownItem
     folded: bool
     spaced: bool
     lines: list[Text]
 
 
 class Layout:
-    """Pieces below each other. `paint`: makes the lines of a piece, folded or not."""
+    """Items below each other. `paint`: makes the lines of an item, folded or not."""
 
-    def __init__(self, paint: Callable[[TranscriptPiece, bool], list[Text]]) -> None:
+    def __init__(self, paint: Callable[[ShownItem, bool], list[Text]]) -> None:
         self._paint = paint
         self._laid: list[Laid] = []
         self._starts: list[int] = []
         self.height = 0
 
-    def lay(self, pieces: Sequence[TranscriptPiece], is_folded: Callable[[TranscriptPiece], bool]) -> None:
-        """Lay out pieces. Unchanged pieces keep their lines."""
-        before = {one.piece.key: one for one in self._laid}
+    def lay(self, items: Sequence[ShownItem], is_folded: Callable[[ShownItem], bool]) -> None:
+        """Lay out items. Unchanged items keep their lines."""
+        before = {one.item.key: one for one in self._laid}
         laid: list[Laid] = []
-        for piece in pieces:
-            spaced = bool(laid) and not (_is_small(piece) and _is_small(laid[-1].piece))
-            laid.append(self._kept(before.get(piece.key), piece, is_folded(piece), spaced))
+        for item in items:
+            spaced = bool(laid) and not (_is_small(item) and _is_small(laid[-1].item))
+            laid.append(self._kept(before.get(item.key), item, is_folded(item), spaced))
         self._laid = laid
         ends = list(accumulate(len(one.lines) for one in laid))
         self._starts = [0, *ends[:-1]] if ends else []
@@ -55,14 +54,14 @@ class Layout:
         """Lay out everything again next time, because the width or a colour changed."""
         self._laid = []
 
-    def _kept(self, before: Laid | None, piece: TranscriptPiece, folded: bool, spaced: bool) -> Laid:
-        if before and before.piece == piece and (before.folded, before.spaced) == (folded, spaced):
+    def _kept(self, before: Laid | None, item: ShownItem, folded: bool, spaced: bool) -> Laid:
+        if before and before.item == item and (before.folded, before.spaced) == (folded, spaced):
             return before
-        lines = self._paint(piece, folded)
-        return Laid(piece, folded, spaced, [Text(), *lines] if spaced else lines)
+        lines = self._paint(item, folded)
+        return Laid(item, folded, spaced, [Text(), *lines] if spaced else lines)
 
     def at(self, line: int) -> Laid | None:
-        """Return the piece at a line."""
+        """Return the item at a line."""
         return self._laid[bisect_right(self._starts, line) - 1] if 0 <= line < self.height else None
 
     def line(self, line: int) -> Text | None:
@@ -73,13 +72,13 @@ class Layout:
         return self._laid[index].lines[line - self._starts[index]]
 
     def span(self, key: str) -> tuple[int, int] | None:
-        """Return the first line of a piece, without the space above it, and the line after its last."""
+        """Return the first line of an item, without the space above it, and the line after its last."""
         for one, start in zip(self._laid, self._starts, strict=True):
-            if one.piece.key == key:
+            if one.item.key == key:
                 return start + one.spaced, start + len(one.lines)
         return None
 
     @property
-    def pieces(self) -> list[TranscriptPiece]:
-        """The pieces that are laid out."""
-        return [one.piece for one in self._laid]
+    def items(self) -> list[ShownItem]:
+        """The items that are laid out."""
+        return [one.item for one in self._laid]

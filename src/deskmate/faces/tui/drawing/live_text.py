@@ -1,8 +1,11 @@
 """What a model is saying now."""
 
-from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.faces.common.progress_lines import retry_line
-from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece, words_piece
+from typing import assert_never
+
+from deskmate.core.agent.entries import Compacted, Entry, Said
+from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.faces.common.items.call_summaries import retry_line
+from deskmate.faces.common.items.transcript_items import CallItem, NoticeItem, ThoughtItem, TranscriptItem, WordsItem
 
 # While thinking streams in, only its end is shown.
 _THOUGHT_CHARS = 400
@@ -28,6 +31,8 @@ class Live:
             case RetryDelta(seconds, reason, model):
                 self._begin()
                 self._retry = retry_line(seconds, reason, model)
+            case unreachable:
+                assert_never(unreachable)
 
     def record(self, number: int) -> None:
         """Assign what was received so far to the entry with this number. What follows is another answer."""
@@ -40,21 +45,23 @@ class Live:
         self._shown = number
         self._recorded = [one for one in self._recorded if one[0] > number]
         # For a teammate in another process, the event that its words were recorded may never arrive.
-        words = entry.text if entry.type == "said" else entry.summary if entry.type == "compacted" else None
+        words = entry.text if isinstance(entry, Said) else entry.summary if isinstance(entry, Compacted) else None
         if words is not None and self._words.strip() in words:
             self._begin()
 
     @property
-    def pieces(self) -> list[TranscriptPiece]:
+    def items(self) -> list[TranscriptItem]:
         """What to show of it."""
-        found = [words_piece(f"live/{number}", words) for number, words in self._recorded if words.strip()]
+        found: list[TranscriptItem] = [
+            WordsItem(f"live/{number}", words) for number, words in self._recorded if words.strip()
+        ]
         if self._thought and not self._words and not self._tools:
-            found.append(TranscriptPiece("live/thought", PieceKind.THOUGHT, "thinking", self._thought))
+            found.append(ThoughtItem("live/thought", self._thought, "thinking"))
         if self._words.strip():
-            found.append(words_piece("live/words", f"{self._words.strip()}▍"))
-        found += [TranscriptPiece(f"live/{i}", PieceKind.CALL, tool) for i, tool in enumerate(self._tools)]
+            found.append(WordsItem("live/words", f"{self._words.strip()}▍"))
+        found += [CallItem(f"live/{i}", tool) for i, tool in enumerate(self._tools)]
         if self._retry:
-            found.append(TranscriptPiece("live/retry", PieceKind.TOLD, self._retry))
+            found.append(NoticeItem("live/retry", self._retry))
         return found
 
     def _begin(self) -> None:

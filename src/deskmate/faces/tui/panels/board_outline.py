@@ -7,35 +7,42 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deskmate.faces.common.listings import numbers, state_of
+from deskmate.core.team.tasks import Task, authors
+from deskmate.faces.common.items.task_items import TaskItem, TaskState
 from deskmate.faces.common.text_tables import ago
-from deskmate.faces.tui.drawing.piece_painter import style_of
-from deskmate.faces.tui.drawing.styled_lines import Line, Span, folded, paragraphs, plain, spread, words
-from deskmate.queries.team_view import SeenTask
+from deskmate.faces.tui.drawing.item_painter import style_of
+from deskmate.faces.tui.drawing.styled_lines import Line, folded, paragraphs, plain, spread, words
 
 _MOST_DEPTH = 4
 _OUTPUT_LINES = 10
 # From these widths on, show whom a task is for, how it is verified, and by which command.
 _ROLE_CELLS, _PROOF_CELLS, _COMMAND_CELLS = 46, 60, 100
-_MARKS = {"free": "○", "given": "◎", "blocked": "↳", "in progress": "●", "done": "✓"}
+_MARKS = {
+    TaskState.FREE: "○",
+    TaskState.GIVEN: "◎",
+    TaskState.BLOCKED: "↳",
+    TaskState.IN_PROGRESS: "●",
+    TaskState.DONE: "✓",
+    TaskState.DROPPED: "✗",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What lines are made from: tasks by number, colours of members, the time."""
 
-    tasks: Mapping[int, SeenTask]
+    tasks: Mapping[int, TaskItem]
     colours: Mapping[str, str]
     now: float
 
 
-def outline(tasks: Sequence[SeenTask]) -> list[tuple[int, int]]:
+def outline(items: Sequence[TaskItem]) -> list[tuple[int, int]]:
     """Return open tasks as (number, depth), each task below all that block it.
 
     Of tasks that block each other in a cycle, the lowest number comes first.
     """
-    to_do = {task.id: task for task in tasks if task.status != "completed"}
-    waits = {id_: {other for other in task.waits_for if other in to_do} for id_, task in to_do.items()}
+    to_do = {item.task.id: item for item in items if item.task.is_open}
+    waits = {id_: {other for other in item.waits_for if other in to_do} for id_, item in to_do.items()}
     blocks: dict[int, list[int]] = defaultdict(list)
     for id_ in sorted(to_do, reverse=True):
         for other in waits[id_]:
@@ -54,55 +61,54 @@ def outline(tasks: Sequence[SeenTask]) -> list[tuple[int, int]]:
     return list(depths.items())
 
 
-def head(task: SeenTask, depth: int, cells: int, look: Look) -> Line:
+def head(item: TaskItem, depth: int, cells: int, look: Look) -> Line:
     """Return a task on one line: its state, its subject, and at the end its owner or what it waits for."""
-    state = state_of(task)
+    task, state = item.task, item.state
     indent = "  " * min(depth, _MOST_DEPTH, cells // 12)
     owner = style_of(task.owner, look.colours) if task.owner else "dim"
-    mark = {"done": "green", "in progress": owner}.get(state, "dim")
-    faint = "dim" if state in ("done", "blocked") else ""
+    mark = {TaskState.DONE: "green", TaskState.IN_PROGRESS: owner}.get(state, "dim")
+    faint = "dim" if state in (TaskState.DONE, TaskState.BLOCKED) else ""
     left = ((f"{indent}{_MARKS[state]} ", mark), (f"#{task.id} ", "dim"), (words(task.subject), faint))
-    return spread(left, _joined(_facts(task, state, cells, look)), cells, least=cells // 2)
+    return spread(left, _joined(_facts(item, cells, look)), cells, least=cells // 2)
 
 
-def _facts(task: SeenTask, state: str, cells: int, look: Look) -> Iterator[Line]:
-    owner: Line = ((f"@{words(task.owner)}", style_of(task.owner, look.colours)),) if task.owner else ()
-    if state == "blocked":
-        yield ((f"after {numbers(task.waits_for)}", "dim"),)
-    elif state in ("free", "given"):
-        yield ((state, "green" if state == "free" else "dim"),)
-    if owner:
-        yield owner
-    if state == "in progress":
+def _facts(item: TaskItem, cells: int, look: Look) -> Iterator[Line]:
+    task = item.task
+    match item.state:
+        case TaskState.BLOCKED:
+            yield ((item.blocked, "dim"),)
+        case TaskState.FREE | TaskState.GIVEN:
+            yield ((item.state, "green" if item.state is TaskState.FREE else "dim"),)
+    if task.owner:
+        yield ((f"@{words(task.owner)}", style_of(task.owner, look.colours)),)
+    if item.state is TaskState.IN_PROGRESS:
         yield ((ago(look.now - task.updated), "dim"),)
-    if task.role and cells >= _ROLE_CELLS and state != "done":
-        yield ((f"for {words(task.role)}", "dim"),)
-    if task.verify is not None and cells >= _PROOF_CELLS:
-        yield (_proof(task, cells),)
+    if item.role and cells >= _ROLE_CELLS and item.state is not TaskState.DONE:
+        yield ((words(item.role), "dim"),)
+    if item.proof and cells >= _PROOF_CELLS:
+        yield ((words(item.proof if cells >= _COMMAND_CELLS else item.verified), _proof_style(item)),)
 
 
-def _proof(task: SeenTask, cells: int) -> Span:
-    if task.receipt:
-        return ("verified ✓", "green") if not task.receipt.exit else (f"exit {task.receipt.exit}", "red")
-    return (f"to verify: {words(task.verify or '')}" if cells >= _COMMAND_CELLS else "to verify"), "italic"
+def _proof_style(item: TaskItem) -> str:
+    receipt = item.task.receipt
+    return "italic" if receipt is None else "red" if receipt.exit else "green"
 
 
 def _joined(facts: Iterator[Line]) -> Line:
     return tuple(span for fact in facts for span in ((" ", ""), *fact))[1:]
 
 
-def below(task: SeenTask, cells: int, look: Look) -> list[Line]:
+def below(item: TaskItem, cells: int, look: Look) -> list[Line]:
     """Return everything else that the board has of a task."""
+    task = item.task
     # Repeat the subject only if it was cut.
-    cut_off = words(task.subject) not in plain(head(task, 0, cells, look))
+    cut_off = words(task.subject) not in plain(head(item, 0, cells, look))
     lines = [*_text(task.subject if cut_off else ""), *_text(task.description, "dim")]
-    lines += [*_blocks(task, look), *_verified(task, look)]
+    lines += [*_blocks(item, look), *_verified(item, look)]
     lines += [((note, ""),) for note in _notes(task)]
-    given = f"for {words(task.role)}, " if task.role else ""
-    created = f"{given}created {ago(look.now - task.created)} ago by {words(task.created_by)}"
-    edited = f", edited by {words(', '.join(task.edited_by))}" if task.edited_by else ""
-    times = f"{created}{edited}, changed {ago(look.now - task.updated)} ago"
-    lines.append(((times, "dim"),))
+    given = f"{words(item.role)}, " if item.role else ""
+    created = f"{given}created {ago(look.now - task.created)} ago {words(authors(task))}"
+    lines.append(((f"{created}, changed {ago(look.now - task.updated)} ago", "dim"),))
     margin = "    "
     return [((margin, ""), *row) for line in lines for row in folded(line, max(cells - len(margin), 1), "  ")]
 
@@ -111,27 +117,26 @@ def _text(text: str, style: str = "") -> list[Line]:
     return [((line, style),) for line in paragraphs(text)]
 
 
-def _notes(task: SeenTask) -> Iterator[str]:
-    for by, note in zip(task.noted_by, task.notes, strict=True):
+def _notes(task: Task) -> Iterator[str]:
+    for by, note in task.notes:
         yield from (f"      {line}" if n else f"note by {words(by)}: {line}" for n, line in enumerate(paragraphs(note)))
 
 
-def _blocks(task: SeenTask, look: Look) -> Iterator[Line]:
-    for id_ in task.blocked_by:
+def _blocks(item: TaskItem, look: Look) -> Iterator[Line]:
+    for id_ in sorted(item.task.blocked_by):
         other = look.tasks.get(id_)
-        what = f" {words(other.subject)} ({state_of(other)})" if other else ""
-        yield ((f"after #{id_}", "yellow" if id_ in task.waits_for else "dim"), (what, "dim"))
+        what = f" {words(other.task.subject)} ({other.state})" if other else ""
+        yield ((f"blocked by #{id_}", "yellow" if id_ in item.waits_for else "dim"), (what, "dim"))
 
 
-def _verified(task: SeenTask, look: Look) -> Iterator[Line]:
-    receipt = task.receipt
+def _verified(item: TaskItem, look: Look) -> Iterator[Line]:
+    if item.proof:
+        yield ((words(item.proof), _proof_style(item)),)
+    receipt = item.task.receipt
     if receipt is None:
-        yield from [(("to verify: ", "italic"), (words(task.verify), ""))] if task.verify is not None else []
         return
-    proof = ("verified ✓ ", "green") if not receipt.exit else ("failed ✗ ", "red")
-    yield proof, (words(receipt.command), "")
     commit = f" at {words(receipt.commit)[:12]}" if receipt.commit else ""
-    yield ((f"exit {receipt.exit}, {ago(look.now - task.updated)} ago{commit} in {words(receipt.workspace)}", "dim"),)
+    yield ((f"{ago(look.now - item.task.updated)} ago{commit} in {words(receipt.workspace)}", "dim"),)
     output = [line for line in paragraphs(receipt.output) if line]
     if len(output) > _OUTPUT_LINES:
         yield ((f"│ … {len(output) - _OUTPUT_LINES:,} lines before these", "dim"),)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from deskmate.app.session import Session
-from deskmate.faces.common.listings import colours_of
+from deskmate.faces.common.items.member_items import colours_of
+from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items
 from deskmate.faces.tui.drawing.row_list import Rows
 from deskmate.faces.tui.drawing.styled_lines import Line
 from deskmate.faces.tui.panels.board_outline import Look, below, head, outline
-from deskmate.queries.team_view import SeenTask
 
 _DONE = "done"
 
@@ -20,7 +20,7 @@ class BoardPanel(Rows):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self.head, self.below, id=id)
         self.border_title = "board"
-        self._tasks: tuple[SeenTask, ...] = ()
+        self._items: tuple[TaskItem, ...] = ()
         self._look = Look({}, {}, 0.0)
         self._depths: dict[int, int] = {}
         self._done: Sequence[int] = ()
@@ -28,13 +28,13 @@ class BoardPanel(Rows):
 
     def show(self, session: Session, now: float) -> None:
         """Show the current board."""
-        tasks = session.tasks
-        if tasks != self._tasks:
-            self._tasks = tasks
-            self._depths = dict(outline(tasks))
-            self._done = [task.id for task in tasks if task.status == "completed"]
-            self.border_title = f"board {len(self._done)}/{len(tasks)}" if tasks else "board"
-        self._look = Look({task.id: task for task in tasks}, colours_of(session.members), now)
+        items = task_items(session.board)
+        if items != self._items:
+            self._items = items
+            self._depths = dict(outline(items))
+            self._done = [item.task.id for item in items if item.state is TaskState.DONE]
+            self.border_title = f"board {len(self._done)}/{len(items)}" if items else "board"
+        self._look = Look({item.task.id: item for item in items}, colours_of(session.members), now)
         self._lay()
 
     def _lay(self) -> None:

@@ -1,6 +1,6 @@
 """The transcript of the chosen member.
 
-Only visible lines are drawn. `line_layout` and `piece_painter` make the lines.
+Only visible lines are drawn. `line_layout` and `item_painter` make the lines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,19 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from deskmate.faces.common.items.transcript_items import CallItem, Fold, NoticeItem, ShownItem, fold_of
+from deskmate.faces.tui.drawing.item_painter import lines_of
 from deskmate.faces.tui.drawing.line_layout import Layout
 from deskmate.faces.tui.drawing.panel_titles import entitle
-from deskmate.faces.tui.drawing.piece_painter import lines_of
 from deskmate.faces.tui.drawing.styled_lines import words
-from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
 
-# Lay out at least this many pieces, and this many more each time the top is reached.
-PAGE_PIECES = 150
+# Lay out at least this many items, and this many more each time the top is reached.
+PAGE_ITEMS = 150
 _MARGIN = 1
 
 
 class Conversation(ScrollView, can_focus=True):
-    """Show pieces. It follows the end as long as the end is visible."""
+    """Show items. It follows the end as long as the end is visible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", "choose", show=False),
@@ -48,7 +48,7 @@ class Conversation(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._member = ""
-        self._pieces: Sequence[TranscriptPiece] = ()
+        self._items: Sequence[ShownItem] = ()
         self._colours: Mapping[str, str] = {}
         self._turned: set[str] = set()
         self._all_open = False
@@ -65,26 +65,24 @@ class Conversation(ScrollView, can_focus=True):
         self._turned.clear()
         self._follows, self._cursor, self._all_open = True, None, False
         # Lay out the end of the next conversation.
-        self._pieces, self._first = (), 0
+        self._items, self._first = (), 0
 
-    def show(self, name: str, pieces: Sequence[TranscriptPiece], colours: Mapping[str, str]) -> None:
-        """Show the pieces of a member, in the colours of their authors."""
-        if (name, pieces, colours) == (self._member, self._pieces, self._colours):
+    def show(self, name: str, items: Sequence[ShownItem], colours: Mapping[str, str]) -> None:
+        """Show the items of a member, in the colours of their authors."""
+        if (name, items, colours) == (self._member, self._items, self._colours):
             return
         if colours != self._colours:
             self._layout.forget()
-        self._member, self._pieces, self._colours = name, pieces, colours
+        self._member, self._items, self._colours = name, items, colours
         self._lay()
 
     def _lay(self) -> None:
-        if self._follows and len(self._pieces) - self._first > 2 * PAGE_PIECES:
-            self._first = len(self._pieces) - PAGE_PIECES
-        pieces = list(self._pieces[self._first :])
+        if self._follows and len(self._items) - self._first > 2 * PAGE_ITEMS:
+            self._first = len(self._items) - PAGE_ITEMS
+        items = list(self._items[self._first :])
         if self._first:
-            pieces.insert(
-                0, TranscriptPiece("earlier", PieceKind.TOLD, f"{self._first:,} earlier; scroll up to see them")
-            )
-        self._layout.lay(pieces, self._is_folded)
+            items.insert(0, NoticeItem("earlier", f"{self._first:,} earlier; scroll up to see them"))
+        self._layout.lay(items, self._is_folded)
         self.virtual_size = Size(self.room, self._layout.height)
         self._keep_end()
         # The end may be known only after the layout.
@@ -101,8 +99,8 @@ class Conversation(ScrollView, can_focus=True):
         more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
         entitle(self, f"{words(self._member)}{more}")
 
-    def _paint(self, piece: TranscriptPiece, folded: bool) -> list[Text]:
-        return lines_of(piece, folded=folded, width=self.room, colours=self._colours, console=self.app.console)
+    def _paint(self, item: ShownItem, folded: bool) -> list[Text]:
+        return lines_of(item, folded=folded, width=self.room, colours=self._colours, console=self.app.console)
 
     @property
     def room(self) -> int:
@@ -110,9 +108,9 @@ class Conversation(ScrollView, can_focus=True):
         # Keep space for the scroll bar, so that lines do not wrap again when it appears.
         return max(10, self.size.width - 2 * _MARGIN - self.styles.scrollbar_size_vertical)
 
-    def _is_folded(self, piece: TranscriptPiece) -> bool:
-        folded = piece.folded and not self._all_open
-        return piece.foldable and (folded != (piece.key in self._turned))
+    def _is_folded(self, item: ShownItem) -> bool:
+        folded = fold_of(item) is Fold.CLOSED and not self._all_open
+        return fold_of(item) is not Fold.NEVER and (folded != (item.key in self._turned))
 
     def render_line(self, y: int) -> Strip:
         """Return a visible line."""
@@ -122,7 +120,7 @@ class Conversation(ScrollView, can_focus=True):
         if line is None:
             return Strip.blank(width, style)
         laid = self._layout.at(number)
-        chosen = self.has_focus and laid is not None and laid.piece.key == self._cursor and line.plain != ""
+        chosen = self.has_focus and laid is not None and laid.item.key == self._cursor and line.plain != ""
         shown = Text(end="", no_wrap=True).append("▎" if chosen else " ", "bold cyan")
         shown.append_text(line)
         if self._sought:
@@ -159,7 +157,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _show_earlier(self) -> None:
         before = self._layout.height
-        self._first = max(0, self._first - PAGE_PIECES)
+        self._first = max(0, self._first - PAGE_ITEMS)
         self._lay()
         self.scroll_to(y=self.scroll_y + self._layout.height - before, animate=False)
 
@@ -173,13 +171,13 @@ class Conversation(ScrollView, can_focus=True):
         self.scroll_to(y=self.max_scroll_y if to else 0, animate=False)
 
     def action_choose(self, by: int) -> None:
-        """Move to the next piece below or above. Within a piece larger than the window, scroll."""
+        """Move to the next item below or above. Within an item larger than the window, scroll."""
         top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
-        keys = [piece.key for piece in self._layout.pieces]
+        keys = [item.key for item in self._layout.items]
         span = self._layout.span(self._cursor) if self._cursor in keys else None
         if span is None or span[1] <= top or span[0] >= bottom:
             laid = self._layout.at(top if by > 0 else min(bottom, self._layout.height) - 1)
-            self._choose(laid.piece.key if laid else None)
+            self._choose(laid.item.key if laid else None)
         elif (by > 0 and span[1] > bottom) or (by < 0 and span[0] < top):
             self.scroll_relative(y=by, animate=False)
         else:
@@ -199,8 +197,8 @@ class Conversation(ScrollView, can_focus=True):
     # -- folding ----------------------------------------------------------------------------------
 
     def action_fold(self) -> None:
-        """Fold or unfold the chosen piece, or the last foldable one if none is chosen."""
-        foldable = [piece.key for piece in self._layout.pieces if piece.foldable]
+        """Fold or unfold the chosen item, or the last foldable one if none is chosen."""
+        foldable = [item.key for item in self._layout.items if fold_of(item) is not Fold.NEVER]
         if self._cursor is None and foldable:
             self._cursor = foldable[-1]
         if self._cursor in foldable:
@@ -213,16 +211,16 @@ class Conversation(ScrollView, can_focus=True):
         self._keeping_place(self._cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the clicked piece, and fold or unfold it."""
+        """Choose the clicked item, and fold or unfold it."""
         offset = event.get_content_offset(self)
         # A click that ends a selection does not fold.
         laid = self._layout.at(self.scroll_offset.y + offset.y) if offset and not self.text_selection else None
         if laid is not None:
-            self._cursor = laid.piece.key
-            if laid.piece.key == "earlier":
+            self._cursor = laid.item.key
+            if laid.item.key == "earlier":
                 self._show_earlier()
-            elif laid.piece.foldable:
-                self._turn(laid.piece.key)
+            elif fold_of(laid.item) is not Fold.NEVER:
+                self._turn(laid.item.key)
 
     def _turn(self, key: str) -> None:
         self._turned ^= {key}
@@ -230,7 +228,7 @@ class Conversation(ScrollView, can_focus=True):
         self._choose(key)
 
     def _keeping_place(self, key: str | None) -> None:
-        """Lay out again and keep a piece at its place on the screen."""
+        """Lay out again and keep an item at its place on the screen."""
         before = self._layout.span(key) if key else None
         top, self._follows = self.scroll_offset.y, False
         self._lay()
@@ -246,7 +244,7 @@ class Conversation(ScrollView, can_focus=True):
         self.post_message(self.SearchWanted())
 
     def seek(self, sought: str) -> str:
-        """Go to the last piece that contains a text, or to the one above. Case is ignored. Return "N of M"."""
+        """Go to the last item that contains a text, or to the one above. Case is ignored. Return "N of M"."""
         if sought != self._sought:
             self._sought, self._cursor = sought, None
         return self._go(-1)
@@ -257,7 +255,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _go(self, by: int) -> str:
         wanted = self._sought.casefold()
-        keys = [piece.key for piece in self._pieces if wanted and wanted in piece.text.casefold()]
+        keys = [item.key for item in self._items if wanted and wanted in _searchable(item).casefold()]
         if not keys:
             self.refresh()
             return "nothing found" if wanted else ""
@@ -267,11 +265,11 @@ class Conversation(ScrollView, can_focus=True):
         return f"{len(keys) - place} of {len(keys)}"
 
     def _reveal(self, key: str) -> None:
-        """Scroll to the search result in a piece, and unfold the piece if needed."""
-        index = next(index for index, piece in enumerate(self._pieces) if piece.key == key)
-        piece, wanted = self._pieces[index], self._sought.casefold()
+        """Scroll to the search result in an item, and unfold the item if needed."""
+        index = next(index for index, item in enumerate(self._items) if item.key == key)
+        item, wanted = self._items[index], self._sought.casefold()
         self._first = min(self._first, index)
-        if self._is_folded(piece) and wanted not in piece.head.casefold():
+        if self._is_folded(item) and wanted not in item.title.casefold():
             self._turned ^= {key}
         self._follows = False
         self._lay()
@@ -286,3 +284,10 @@ class Conversation(ScrollView, can_focus=True):
         if not top <= line < top + height:
             self.scroll_to(y=max(0, line - height // 2), animate=False)
         self.refresh()
+
+
+def _searchable(item: ShownItem) -> str:
+    parts = [item.title, item.text]
+    if isinstance(item, CallItem):
+        parts += [item.details, item.diff]
+    return "\n".join(parts)

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.widget import Widget
 
-from deskmate.app import LEAD, Parked, Sum
 from deskmate.app.session import Session
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.members import Member
+from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import Parked
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.terminal_text import cut
 from deskmate.faces.tui.drawing.styled_lines import words
-from deskmate.queries.team_view import SeenMember
 
 _REASON_CELLS = 40
 
@@ -53,7 +55,7 @@ def head_of(session: Session) -> Text:
     return head
 
 
-def _parked(members: Sequence[SeenMember]) -> str:
+def _parked(members: Sequence[Member]) -> str:
     """Return the first parked member and why, in short, or "" if nobody is parked."""
     parked = [(member.name, member.status.reason) for member in members if isinstance(member.status, Parked)]
     if not parked:

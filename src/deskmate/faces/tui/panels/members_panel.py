@@ -12,14 +12,16 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from deskmate.app import LEAD, Idle, Left, Parked, Status, Waiting, Working, status_detail, status_word
-from deskmate.faces.common.listings import role_of
+from deskmate.app.session import Session
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.spending import Sum
+from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
+from deskmate.faces.common.items.member_items import MemberItem, member_items, role_of, status_text
 from deskmate.faces.common.terminal_text import cut
 from deskmate.faces.common.text_tables import ago
+from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.panel_titles import entitle
-from deskmate.faces.tui.drawing.piece_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import words
-from deskmate.queries.team_view import SeenMember
 
 _STRIP_GAP = 2
 
@@ -49,9 +51,10 @@ class MemberChosen(Message):
         self.name = name
 
 
-def in_order(members: Sequence[SeenMember]) -> list[SeenMember]:
-    """Return members in listing order: those who left come last."""
-    return sorted(members, key=lambda member: not member.here)
+def in_order(session: Session) -> list[MemberItem]:
+    """Return the members of a team in listing order: those who left come last."""
+    members = sorted(session.members, key=lambda member: not member.here)
+    return member_items(members, session.board, session.spending)
 
 
 class Members(ScrollView, can_focus=True):
@@ -67,16 +70,16 @@ class Members(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._members: list[SeenMember] = []
+        self._items: list[MemberItem] = []
         self._chosen, self._now = "", 0.0
         self._lines: list[Text] = []
         self._each = 1
 
-    def show(self, members: Sequence[SeenMember], chosen: str, now: float) -> None:
-        """Show the members. Only lines that changed are drawn."""
+    def show(self, items: Sequence[MemberItem], chosen: str, now: float) -> None:
+        """Show the members in this order. Only lines that changed are drawn."""
         moved = chosen != self._chosen
-        self._members, self._chosen, self._now = in_order(members), chosen, now
-        entitle(self, f"members {sum(member.here for member in members)}")
+        self._items, self._chosen, self._now = list(items), chosen, now
+        entitle(self, f"members {sum(item.member.here for item in items)}")
         self._lay()
         if moved:
             self._scroll_to_chosen()
@@ -88,9 +91,9 @@ class Members(ScrollView, can_focus=True):
         self._scroll_to_chosen()
 
     def _lay(self) -> None:
-        self._each = 2 if 2 * len(self._members) <= self.size.height else 1
+        self._each = 2 if 2 * len(self._items) <= self.size.height else 1
         width = max(8, self.size.width - self.styles.scrollbar_size_vertical)
-        lines = [line for member in self._members for line in self._rows(member, width)[: self._each]]
+        lines = [line for item in self._items for line in self._rows(item, width)[: self._each]]
         changed = [y for y, line in enumerate(lines) if y >= len(self._lines) or line != self._lines[y]]
         fewer, self._lines = len(lines) != len(self._lines), lines
         if fewer:
@@ -99,16 +102,17 @@ class Members(ScrollView, can_focus=True):
         for y in changed:
             self.refresh_line(y)
 
-    def _rows(self, member: SeenMember, width: int) -> list[Text]:
+    def _rows(self, item: MemberItem, width: int) -> list[Text]:
+        member = item.member
         mark, mark_style = _mark(member.status)
-        status = words(f"{status_word(member.status)} {status_detail(member.status)}".rstrip())
-        task = f"#{member.task} " if member.task is not None else ""
-        right = f" {task}{_dollars(member)}"
+        status = words(status_text(member.status))
+        task = f"#{item.task} " if item.task is not None else ""
+        right = f" {task}{_dollars(item.spent)}"
         name = cut(words(member.name), max(4, width - 2 - len(right)))
         head = Text(no_wrap=True, end="").append(f"{mark} ", mark_style)
         head.append(name, style_of(member.name, {member.name: member.colour}))
         room = width - head.cell_len - len(right)
-        status = cut(f" {status} {ago(self._now - member.since)}", max(0, room)) if room > 4 else ""
+        status = cut(f" {status} {ago(self._now - member.status_at)}", max(0, room)) if room > 4 else ""
         head.append(status, "dim")
         head.append(" " * max(0, room - Text(status).cell_len) + right, "dim")
         said = words(member.words) or words(role_of(member))
@@ -120,13 +124,13 @@ class Members(ScrollView, can_focus=True):
         number, style = self.scroll_offset.y + y, self.rich_style
         if number >= len(self._lines):
             return Strip.blank(self.size.width, style)
-        if self._members[number // self._each].name == self._chosen:
+        if self._items[number // self._each].name == self._chosen:
             style = self.get_component_rich_style("members--chosen")
         segments = self._lines[number].render(self.app.console)
         return Strip(segments).adjust_cell_length(self.size.width, style).apply_style(style)
 
     def _scroll_to_chosen(self) -> None:
-        place = next((index for index, one in enumerate(self._members) if one.name == self._chosen), 0)
+        place = next((index for index, one in enumerate(self._items) if one.name == self._chosen), 0)
         top = place * self._each
         if top < self.scroll_offset.y:
             self.scroll_to(y=top, animate=False)
@@ -135,7 +139,7 @@ class Members(ScrollView, can_focus=True):
 
     def action_move(self, by: int) -> None:
         """Choose the member below or above."""
-        names = [member.name for member in self._members]
+        names = [item.name for item in self._items]
         if self._chosen in names:
             place = names.index(self._chosen) + by
             # Set it now: the next key may arrive before the next refresh.
@@ -151,13 +155,12 @@ class Members(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked member."""
         offset = event.get_content_offset(self)
-        place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._members)
-        if place < len(self._members):
-            self.post_message(MemberChosen(self._members[place].name))
+        place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._items)
+        if place < len(self._items):
+            self.post_message(MemberChosen(self._items[place].name))
 
 
-def _dollars(member: SeenMember) -> str:
-    spent = member.spent
+def _dollars(spent: Sum) -> str:
     if not spent.calls:
         return ""
     return "$?" if spent.unpriced == spent.calls else f"${spent.cost:.2f}"
@@ -168,34 +171,35 @@ class MemberStrip(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._members: list[SeenMember] = []
+        self._items: list[MemberItem] = []
         self._chosen = ""
         self._places: list[tuple[int, str]] = []
 
-    def show(self, members: Sequence[SeenMember], chosen: str) -> None:
-        """Show the members. Those who left are shown only while chosen."""
-        here = [member for member in members if member.here or member.name == chosen]
-        if (here, chosen) != (self._members, self._chosen):
-            self._members, self._chosen = here, chosen
+    def show(self, items: Sequence[MemberItem], chosen: str) -> None:
+        """Show the members in this order. Those who left are shown only while chosen."""
+        here = [item for item in items if item.member.here or item.name == chosen]
+        if (here, chosen) != (self._items, self._chosen):
+            self._items, self._chosen = here, chosen
             self.refresh()
 
     def render(self) -> Text:
         """Return the strip."""
-        cells = [self._cell(member) for member in self._members]
-        place = next((index for index, one in enumerate(self._members) if one.name == self._chosen), 0)
+        cells = [self._cell(item) for item in self._items]
+        place = next((index for index, one in enumerate(self._items) if one.name == self._chosen), 0)
         first, last = window([cell.cell_len for cell in cells], place, self.size.width - 2 * _STRIP_GAP)
         strip = Text(no_wrap=True, end="", overflow="crop").append("‹ " if first else "", "dim")
         self._places = []
-        for cell, member in zip(cells[first:last], self._members[first:last], strict=True):
-            self._places.append((strip.cell_len, member.name))
+        for cell, item in zip(cells[first:last], self._items[first:last], strict=True):
+            self._places.append((strip.cell_len, item.name))
             strip.append_text(cell).append(" " * _STRIP_GAP)
         return strip.append("›" if last < len(cells) else "", "dim")
 
-    def _cell(self, member: SeenMember) -> Text:
+    def _cell(self, item: MemberItem) -> Text:
+        member = item.member
         mark, mark_style = _mark(member.status)
         cell = Text().append(f"{mark} ", mark_style)
         cell.append(cut(words(member.name), 20), style_of(member.name, {member.name: member.colour}))
-        cell.append(f" #{member.task}" if member.task is not None else "", "dim")
+        cell.append(f" #{item.task}" if item.task is not None else "", "dim")
         if member.name == self._chosen:
             cell.stylize("reverse")
         return cell

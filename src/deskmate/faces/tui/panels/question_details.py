@@ -5,18 +5,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Any, TypeAlias
 
-from deskmate.app import Question
-from deskmate.faces.common.call_summaries import TELLING
-from deskmate.faces.common.chat.question_text import content_of, value_text
-from deskmate.faces.common.listings import colours_of, role_of, sender_of
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Member
+from deskmate.core.team.open_questions import Question
+from deskmate.core.team.tasks import BoardState, in_progress_of
+from deskmate.faces.common.chat.question_text import subject_line
+from deskmate.faces.common.items.member_items import colours_of, role_of
+from deskmate.faces.common.items.question_items import Group, QuestionItem, question_item
 from deskmate.faces.common.text_tables import ago
 from deskmate.faces.tui.drawing.file_preview import FilePreview
-from deskmate.faces.tui.drawing.member_labels import called
-from deskmate.faces.tui.drawing.piece_painter import style_of
+from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import (
     Line,
     Span,
@@ -29,29 +29,22 @@ from deskmate.faces.tui.drawing.styled_lines import (
     width,
     words,
 )
-from deskmate.queries.team_view import SeenMember, SeenTask
 
-Group: TypeAlias = tuple[Question, ...]
-
-# Comparing costs the product of both lengths. Longer texts are shown as fully removed and fully added.
-_COMPARED_LINES = 1000
 _EMPTY_LINES = 3
-_GIST_CHARACTERS = 1000
-_INDENT = 2
 _STYLES = {"+": "green", "-": "red", " ": "dim"}
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who is on the team, their tasks, and the time."""
+    """Who is on the team, the board, and the time."""
 
-    members: Mapping[str, SeenMember]
-    tasks: Mapping[int, SeenTask]
+    members: Mapping[str, Member]
+    board: BoardState
     now: float
 
-    def style(self, name: str) -> str:
+    def style(self, item: QuestionItem) -> str:
         """Return the style of an asker's name."""
-        return style_of(sender_of(name), colours_of(self.members.values()))
+        return style_of(item.sender, colours_of(self.members.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +56,24 @@ class Key:
     action: str
 
 
-def groups_of(questions: Sequence[Question]) -> list[Group]:
-    """Return questions grouped by content, so that a group differs only in who asks.
-
-    The first of each sets the order.
-    """
-    found: dict[str, list[Question]] = {}
-    for question in questions:
-        found.setdefault(content_of(question), []).append(question)
-    return [tuple(group) for group in found.values()]
-
-
 # -- who and what in a line -----------------------------------------------------------------------
 
 
 def head(group: Group, cells: int, people: People) -> Line:
     """Return who asks for what, how long the question waits, and the asker's role and task."""
-    first, several = group[0], len(group) > 1
-    plan = first.shake == "plan"
-    who: Line = ((f"{len(group)}", "bold"),) if several else (_asker(first, people),)
-    asks = " ask the same: " if several else " asks: "
-    hands = " hand in the same plan" if several else " hands in a plan"
-    what: Line = ((hands, ""),) if plan else ((f"{asks}may I use ", ""), (words(first.tool), "bold"), ("?", ""))
+    first, several = question_item(group[0]), len(group) > 1
+    who: Line = ((f"{len(group)} ask the same: ", "bold"),) if several else (_asker(group[0], people), (" ", ""))
     about: Line = _names(group, people) if several else ((_about(first, people), "dim"),)
-    waits: Line = ((f"waits {ago(people.now - first.at)}", "dim"),)
+    waits: Line = ((f"waits {ago(people.now - group[0].at)}", "dim"),)
+    asks, tool = words(first.request if several else first.asks), words(group[0].tool)
+    before, tool, after = asks.rpartition(tool) if tool else (asks, "", "")
+    what: Line = ((before, ""), (tool, "bold"), (after, ""))
     return spread((*who, *what, *about), waits, cells, least=cells - width(waits) - 1)
 
 
 def _asker(question: Question, people: People) -> Span:
-    return called(question.member), people.style(question.member)
+    item = question_item(question)
+    return words(item.asker), people.style(item)
 
 
 def _names(group: Group, people: People) -> Line:
@@ -100,29 +82,20 @@ def _names(group: Group, people: People) -> Line:
     return (" (", ""), *names[1:], (")", "")
 
 
-def _about(question: Question, people: People) -> str:
-    member = people.members.get(sender_of(question.member))
+def _about(item: QuestionItem, people: People) -> str:
+    member = people.members.get(item.sender)
     if member is None:
         return ""
     role = words(role_of(member))
-    task = people.tasks.get(member.task) if member.task is not None else None
-    at = f"at #{task.id} {words(task.subject)}" if task else ""
-    return f" ({', '.join(filter(None, [role, at]))})" if role or at else ""
+    at = [f"at #{task.id} {words(task.subject)}" for task in in_progress_of(people.board, member.name)]
+    about = ", ".join(filter(None, [role, *at]))
+    return f" ({about})" if about else ""
 
 
 def gist(group: Group, cells: int, people: People) -> Line:
-    """Return a group on one line: who asks, and the most important argument."""
-    first = group[0]
-    who = _asker(first, people) if len(group) == 1 else (f"{len(group)} ask the same:", "bold")
-    telling = next((first.arguments[name] for name in TELLING if name in first.arguments), None)
-    rest = telling if telling is not None else next(iter(first.arguments.values()), "")
-    what = f"plan: {_visible(first.plan)}" if first.shake == "plan" else f"{words(first.tool)} {_visible(rest)}"
-    return cut((who, (f" {what}", "")), cells)
-
-
-def _visible(value: Any) -> str:
-    # No line is longer than this, and the text is made again at every refresh.
-    return " ".join(plain(exact_line(value_text(value, _INDENT)[:_GIST_CHARACTERS].replace("\n", " "))).split())
+    """Return a group on one line: who asks, and for what."""
+    who = _asker(group[0], people) if len(group) == 1 else (f"{len(group)} ask the same:", "bold")
+    return cut((who, (f" {subject_line(question_item(group[0]))}", "")), cells)
 
 
 # -- exactly what ---------------------------------------------------------------------------------
@@ -133,12 +106,14 @@ def body(question: Question, cells: int, standing: FilePreview | None = None) ->
 
     `standing`: the file that a write would replace, once that is known.
     """
+    item = question_item(question, standing.text if standing else "")
     plan = exact(question.plan) if question.plan else []
-    rule = question.rule
-    adds: list[Line] = [(("always adds: ", "bold"), *exact_line(rule))] if rule and _is_long(rule, cells) else []
+    there: list[Line] = [((words(standing.words), "dim"),)] if standing else []
+    effect = item.always.effect if item.always else ""
+    adds: list[Line] = [(("always ", "bold"), *exact_line(effect))] if _is_long(effect, cells) else []
     because: list[Line] = [(("because ", "dim"), (words(question.reason), "dim"))] if question.reason else []
-    lines = _without_gaps([*plan, *_arguments(question, standing), *because, *adds])
-    return [row for line in lines for row in folded(line, cells, "" if question.shake == "plan" else "    ")]
+    lines = _without_gaps([*plan, *_arguments(item), *there, *_change(item.diff), *because, *adds])
+    return [row for line in lines for row in folded(line, cells, "" if question.plan else "    ")]
 
 
 def _without_gaps(lines: Sequence[Line]) -> Iterator[Line]:
@@ -149,49 +124,22 @@ def _without_gaps(lines: Sequence[Line]) -> Iterator[Line]:
         yield from gap if empty and len(found) > _EMPTY_LINES else found
 
 
-def _arguments(question: Question, standing: FilePreview | None) -> Iterator[Line]:
-    arguments = dict(question.arguments)
-    change: Iterator[Line] = iter(())
-    match question.tool, arguments:
-        case "edit_file", {"old_text": str(old), "new_text": str(new)}:
-            change = _change(old, new)
-            del arguments["old_text"], arguments["new_text"]
-        case "write_file", {"content": str(content)}:
-            change = _change(standing.text if standing else "", content)
-            del arguments["content"]
-    for name, value in arguments.items():
-        yield from _argument(name, value)
-    yield from [((words(standing.words), "dim"),)] if standing else []
-    yield from change
-
-
-def _argument(name: str, value: Any) -> Iterator[Line]:
-    named = (*exact_line(name, "bold"), (": ", "bold"))
-    lines = exact(value_text(value, _INDENT))
-    if len(lines) == 1:
-        yield (*named, *lines[0])
-        return
-    yield named
-    yield from ((("  ", ""), *line) for line in lines)
-
-
-def _change(old: str, new: str) -> Iterator[Line]:
-    """Yield removed, added and unchanged lines."""
-    before, after = old.split("\n") if old else [], new.split("\n")
-    for sign, lines in _changes(before, after):
-        style = _STYLES[sign]
-        yield from (((f"{sign} ", style), *exact_line(line, style)) for line in lines)
-
-
-def _changes(before: list[str], after: list[str]) -> Iterator[tuple[str, list[str]]]:
-    if max(len(before), len(after)) > _COMPARED_LINES:
-        yield from (("-", before), ("+", after))
-        return
-    for tag, start, end, from_, to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield " ", before[start:end]
+def _arguments(item: QuestionItem) -> Iterator[Line]:
+    for name, value in item.arguments:
+        named = (*exact_line(name, "bold"), (": ", "bold"))
+        lines = exact(value)
+        if len(lines) == 1:
+            yield (*named, *lines[0])
         else:
-            yield from (("-", before[start:end]), ("+", after[from_:to]))
+            yield named
+            yield from ((("  ", ""), *line) for line in lines)
+
+
+def _change(diff: str) -> Iterator[Line]:
+    """Yield removed, added and unchanged lines."""
+    for line in diff.split("\n") if diff else ():
+        style = _STYLES[line[:1]]
+        yield ((f"{line[:1]} ", style), *exact_line(line[1:], style))
 
 
 # -- what can be answered -------------------------------------------------------------------------
@@ -202,19 +150,18 @@ def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
 
     `armed`: an action that is done only if its key is pressed again.
     """
-    rule = group[0].rule or ""
+    first, several = question_item(group[0]), len(group) > 1
+    always = plain(exact_line(first.always.effect)) if first.always else ""
+    adds = "adds the rule above" if _is_long(always, cells) else always
     if armed:
         key = "A again" if armed.startswith("answer_all") else "a again"
-        adds = "the rule above" if _is_long(rule, cells) else plain(exact_line(rule))
-        return [Key(key, f"adds for the whole team: {adds}", armed), Key("any other key", "adds nothing", "disarm")]
-    adds = "always (adds the rule above)" if _is_long(rule, cells) else f"always (adds: {plain(exact_line(rule))})"
-    to = f" to {called(group[0].member)}" if len(group) > 1 else ""
-    plan = group[0].shake == "plan"
-    always = plan or group[0].rule is not None
+        return [Key(key, f"{adds}, for the whole team", armed), Key("any other key", "adds nothing", "disarm")]
+    plan = first.question.shake is Shake.PLAN
+    to = f" to {words(first.asker)}" if several else ""
     one = [Key("y", f"yes{to}", "answer('yes')")]
-    one += [Key("a", "yes, and accept edits" if plan else adds, "answer('always')")] if always else []
+    one += [Key("a", adds if plan else f"always ({adds})", "answer('always')")] if always else []
     one += [Key("n", f"no{to}", "answer('no')"), Key("w", "no, with words", "words")]
-    if len(group) == 1:
+    if not several:
         return one
     every = [Key("Y", f"yes to all {len(group)}", "answer_all('yes')")]
     to_all = "accept edits, all" if plan else "always, to all"
@@ -230,9 +177,9 @@ def typed(keys: Sequence[Key]) -> list[Key]:
     return [Key("type", "and Enter, or F5 and the key:", ""), *offered, *every]
 
 
-def _is_long(rule: str, cells: int) -> bool:
-    """Return whether a rule is too long to show beside the keys."""
-    return width(exact_line(rule)) > cells
+def _is_long(effect: str, cells: int) -> bool:
+    """Return whether the effect of an answer is too long to show beside the keys."""
+    return width(exact_line(effect)) > cells
 
 
 def set_out(keys: Sequence[Key], cells: int, style: str) -> list[tuple[Line, list[Key | None]]]:

@@ -18,17 +18,19 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from deskmate.app import LEAD, Question
 from deskmate.app.session import Answer, Session
-from deskmate.faces.common.chat.question_text import content_of
-from deskmate.faces.common.listings import sender_of
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.open_questions import Question
+from deskmate.core.team.tasks import EMPTY
+from deskmate.faces.common.items.member_items import sender_of, shown_name
+from deskmate.faces.common.items.question_items import Group, content_of, question_groups
 from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
-from deskmate.faces.tui.drawing.member_labels import called
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
 from deskmate.faces.tui.panels import question_details
 from deskmate.faces.tui.panels.answer_guard import KeyGuard
-from deskmate.faces.tui.panels.question_details import Group, People
+from deskmate.faces.tui.panels.question_details import People
 from deskmate.faces.tui.panels.question_sheet import Parts, QuestionSheet, sheet
 
 _WHEEL_LINES = 3
@@ -85,7 +87,7 @@ class QuestionsPanel(Widget, can_focus=True):
         super().__init__(id=id)
         self._guard = KeyGuard(clock)
         self._groups: list[Group] = []
-        self._people = People({}, {}, 0.0)
+        self._people = People({}, EMPTY, 0.0)
         self._front: Question | None = None
         self._seen: Question | None = None
         self._offset = 0
@@ -107,8 +109,8 @@ class QuestionsPanel(Widget, can_focus=True):
         """Show the open questions. `chosen`: the member that typed text goes to."""
         self._chosen = chosen
         members = {member.name: member for member in session.members}
-        self._people = People(members, {task.id: task for task in session.tasks}, now)
-        self._groups = question_details.groups_of(session.questions)
+        self._people = People(members, session.board, now)
+        self._groups = question_groups(session.questions)
         self._workspace = session.workspace
         self._bring_forward(self._still())
         self._end_words_for_nobody()
@@ -199,7 +201,7 @@ class QuestionsPanel(Widget, can_focus=True):
         """Answer all questions with the same content as the one in front. The rule is added once."""
         if self._may(f"answer_all('{answer}')", answer) and len(self._group) > 1:
             for n, question in enumerate(self._group):
-                rule_added = answer == "always" and n and question.shake != "plan"
+                rule_added = answer == "always" and n and question.shake is not Shake.PLAN
                 self._send(question, "yes" if rule_added else answer)
 
     def _may(self, deed: str, answer: Answer) -> bool:
@@ -211,7 +213,7 @@ class QuestionsPanel(Widget, can_focus=True):
             self.notify("No answer yet: read the question to its end first. The key End goes there.", markup=False)
             return False
         # For a plan, `always` adds no rule: it accepts edits, as /mode does.
-        if answer == "yes" or self._group[0].shake == "plan":
+        if answer == "yes" or self._group[0].shake is Shake.PLAN:
             return True
         return self._group[0].rule is not None and self._guard.is_sure(deed)
 
@@ -259,7 +261,7 @@ class QuestionsPanel(Widget, can_focus=True):
             # The person may keep typing for a moment.
             self._guard.hold()
             self.notify(
-                f"The question of {called(question.member)} is not open any more. Nothing was sent.", markup=False
+                f"The question of {shown_name(question.member)} is not open any more. Nothing was sent.", markup=False
             )
 
     # -- drawing ----------------------------------------------------------------------------------

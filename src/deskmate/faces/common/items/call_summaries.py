@@ -1,7 +1,4 @@
-"""What a tool call is about, and why it failed.
-
-Every face describes calls with these functions.
-"""
+"""What a tool call is about, why it failed, and why a model is asked again."""
 
 import re
 from collections.abc import Mapping
@@ -10,6 +7,8 @@ from deskmate.faces.common.terminal_text import clean, gist, one_line
 
 # The arguments that say most about a call.
 TELLING = ("path", "file_path", "command", "pattern")
+# What a message is, in the words that its recipient sees too.
+_KINDS = {"shutdown_request": "shutdown request", "shutdown_response": "shutdown", "plan_approval_response": "plan"}
 _TRACEBACK = re.compile(r"\s*(?:[+|]\s*)*(?:Exception Group )?Traceback \(most recent call last\):")
 # Each line of an exception group has a margin.
 _MARGIN = re.compile(r"^(?:\s*[|+](?=[ -]))*\s?")
@@ -62,15 +61,18 @@ def _telling(lines: list[str]) -> str:
 def call_label(tool: str, arguments: Mapping[str, object]) -> str:
     """Return one line that says what a call is about."""
     if tool == "SendMessage":
-        kind = arguments.get("type", "message")
+        kind = str(arguments.get("type", "message"))
         to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
-        return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
+        answer = f": {'yes' if arguments['approve'] is True else 'no'}" if "approve" in arguments else ""
+        what = f" ({_KINDS[kind]}{answer})" if kind in _KINDS else ""
+        said = arguments.get("summary") or arguments.get("content")
+        return f"{tool} {to}{what}: {said}" if said else f"{tool} {to}{what}"
     if tool == "TaskUpdate":
         return f"{tool} {_task(arguments)} {arguments.get('status', '')}"
     telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
     about = arguments.get("description") if tool == "bash" else None
-    return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}"
+    return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}".rstrip()
 
 
 def begun(tool: str, arguments: Mapping[str, object]) -> str:
@@ -87,3 +89,11 @@ def ends(tool: str, arguments: Mapping[str, object]) -> tuple[str, str] | None:
 
 def _task(arguments: Mapping[str, object]) -> str:
     return f"#{str(arguments.get('taskId', '')).lstrip('#')}"
+
+
+def retry_line(seconds: float, reason: str, model: str) -> str:
+    """Return a line saying that a model is asked again, and when. The model is named only once."""
+    if not seconds:
+        return f"asking {model} instead: {reason}"
+    when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"
+    return f"{reason}. Trying again {when}" if model in reason else f"trying {model} again {when}: {reason}"

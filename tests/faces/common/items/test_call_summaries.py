@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.faces.common.call_summaries import reason
+from deskmate.faces.common.items.call_summaries import call_label, reason
 
 CHAINED = """
 def read():
@@ -96,3 +96,21 @@ def test_else_it_is_the_line_that_tells(text: str, why: str) -> None:
 )
 def test_whatever_was_printed_it_is_one_line(parts: list[str]) -> None:
     assert "\n" not in reason("\n".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        ({"recipient": "bob", "content": "go"}, "SendMessage bob: go"),
+        ({"recipient": "bob", "content": "go now", "summary": "go"}, "SendMessage bob: go"),
+        ({"type": "broadcast", "content": "go"}, "SendMessage all: go"),
+        ({"type": "shutdown_request", "recipient": "bob"}, "SendMessage bob (shutdown request)"),
+        ({"type": "shutdown_response", "approve": True}, "SendMessage the asker (shutdown: yes)"),
+        (
+            {"type": "plan_approval_response", "recipient": "bob", "approve": False, "content": "why?"},
+            "SendMessage bob (plan: no): why?",
+        ),
+    ],
+)
+def test_a_message_that_is_sent_has_the_words_that_its_recipient_sees(arguments: dict[str, object], label: str) -> None:
+    assert call_label("SendMessage", arguments) == label

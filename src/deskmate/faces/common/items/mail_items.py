@@ -1,0 +1,98 @@
+"""Mail as items."""
+
+import json
+from collections.abc import Iterable
+from typing import assert_never
+
+from deskmate.core.team import messages
+from deskmate.core.team.messages import Envelope, Message
+from deskmate.core.values import frozen
+from deskmate.queries.member_view import Letter
+
+
+@frozen
+class MailItem:
+    """A message. `heard`: whether its reader has heard it; None if unknown.
+
+    `recipients`: everybody who got it, as far as it is known here.
+    """
+
+    key: str
+    envelope: Envelope
+    recipients: tuple[str, ...]
+    heard: bool | None = None
+
+    @property
+    def sender(self) -> str:
+        """Who sent it."""
+        return self.envelope.sender
+
+    @property
+    def title(self) -> str:
+        """What kind of message it is, and its answer if it is one; empty for plain words."""
+        return title_of(self.envelope.message)
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return text_of(self.envelope.message)
+
+    @property
+    def request_id(self) -> str:
+        """The request that it makes or answers, if any."""
+        return str(getattr(self.envelope.message, "request_id", ""))
+
+
+def mail_items(letters: Iterable[Letter]) -> list[MailItem]:
+    """Return letters as items, in order. The copies of a broadcast are one item."""
+    found: dict[str, MailItem] = {}
+    for letter in letters:
+        envelope = letter.envelope
+        to_all = isinstance(envelope.message, messages.Broadcast)
+        id_ = f"all/{envelope.sender}/{envelope.id.rpartition('/')[0]}"
+        key = id_ if to_all else f"{envelope.recipient}/{letter.number}"
+        before = found[key].recipients if key in found else ()
+        found[key] = MailItem(key, envelope, (*before, envelope.recipient), letter.heard)
+    return list(found.values())
+
+
+def title_of(message: Message) -> str:
+    """Return what kind of message it is, and its answer if it is one; "" for plain words."""
+    match message:
+        case messages.Plain():
+            return ""
+        case messages.Broadcast():
+            return "to all"
+        case messages.PlanRequest():
+            return "plan"
+        case messages.PlanResponse():
+            return f"plan: {_answer(message.approve)}{', and accept edits' if message.accept_edits else ''}"
+        case messages.ShutdownRequest():
+            return "shutdown request"
+        case messages.ShutdownResponse():
+            return f"shutdown: {_answer(message.approve)}"
+        case messages.PermissionRequest():
+            return "permission request"
+        case messages.PermissionResponse():
+            return f"permission: {_answer(message.approve)}"
+        case messages.Interrupt():
+            return "interrupt"
+        case messages.Undeliverable():
+            return "undeliverable"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _answer(approve: bool) -> str:
+    return "yes" if approve else "no"
+
+
+def text_of(message: Message) -> str:
+    """Return what a message says."""
+    match message:
+        case messages.PermissionRequest():
+            return f"{message.tool} {json.dumps(message.arguments, ensure_ascii=False)}\n{message.reason}".rstrip()
+        case messages.Undeliverable():
+            return f"{message.reason}\n{message.original.get('content', '')}".rstrip()
+        case _:
+            return message.content

@@ -1,0 +1,116 @@
+"""Questions as items."""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.open_questions import Question
+from deskmate.core.values import frozen
+from deskmate.faces.common.items.call_summaries import TELLING
+from deskmate.faces.common.items.member_items import sender_of, shown_name
+from deskmate.faces.common.items.text_changes import diff_of, other_arguments
+
+if TYPE_CHECKING:
+    from deskmate.app.user_answers import Answer
+
+_INDENT = 2
+# One line has far less room.
+_SUBJECT_CHARS = 1000
+
+
+@frozen
+class Choice:
+    """A possible answer. `effect`: what it does beyond a yes or a no."""
+
+    answer: "Answer"
+    effect: str = ""
+
+
+@frozen
+class QuestionItem:
+    """A question. Its plan, arguments, diff and reason together leave out nothing that would be allowed.
+
+    `asks`: what the asker does. `request`: what it wants to know. `subject`: what it asks for, in short. `always`: the
+    answer that also decides later questions, if there is one. `current`: the text that a write would replace, if known.
+    """
+
+    question: Question
+    asks: str
+    request: str
+    subject: str
+    always: Choice | None
+    current: str = ""
+
+    @property
+    def sender(self) -> str:
+        """The member that asks, or that started the subagent that asks."""
+        return sender_of(self.question.member)
+
+    @property
+    def asker(self) -> str:
+        """Who asks."""
+        return shown_name(self.question.member)
+
+    @property
+    def arguments(self) -> list[tuple[str, str]]:
+        """Each argument that the diff does not show, with its value as text."""
+        others = other_arguments(self.question.tool, self.question.arguments)
+        return [(name, value_text(value, _INDENT)) for name, value in others.items()]
+
+    @property
+    def diff(self) -> str:
+        """What the call would change in a file; empty if nothing."""
+        return diff_of(self.question.tool, self.question.arguments, self.current)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The possible answers."""
+        return (Choice("yes"), *((self.always,) if self.always else ()), Choice("no"))
+
+
+def question_item(question: Question, current: str = "") -> QuestionItem:
+    """Return a question as an item. `current`: the text that a write would replace, if known."""
+    match question.shake:
+        case Shake.PLAN:
+            subject, always = f"a plan: {question.plan}"[:_SUBJECT_CHARS], Choice("always", "yes, and accept edits")
+            return QuestionItem(question, "hands in a plan", "a plan", subject, always)
+        case Shake.PERMISSION:
+            rule = None if question.rule is None else Choice("always", f"adds the rule: {question.rule}")
+            request = f"may I use {question.tool}?"
+            return QuestionItem(question, f"asks: {request}", request, _subject(question), rule, current)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _subject(question: Question) -> str:
+    """Return the tool and its arguments, the most important first."""
+    arguments = question.arguments
+    names = dict.fromkeys(name for name in (*TELLING, *arguments) if name in arguments)
+    values = "; ".join(value_text(arguments[name])[:_SUBJECT_CHARS] for name in names)
+    return f"{question.tool} {values}"[:_SUBJECT_CHARS].rstrip()
+
+
+def content_of(question: Question) -> str:
+    """Return everything in a question except who asks and when, for comparing questions."""
+    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
+    return json.dumps(asked, sort_keys=True, default=str)
+
+
+Group: TypeAlias = tuple[Question, ...]
+
+
+def question_groups(questions: Iterable[Question]) -> list[Group]:
+    """Return questions grouped by content, so that a group differs only in who asks.
+
+    The first of each sets the order.
+    """
+    found: dict[str, list[Question]] = {}
+    for question in questions:
+        found.setdefault(content_of(question), []).append(question)
+    return [tuple(group) for group in found.values()]
+
+
+def value_text(value: Any, indent: int | None = None) -> str:
+    """Return an argument as text. A value that is not a string becomes JSON, indented by `indent` if given."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)

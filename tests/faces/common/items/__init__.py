@@ -1,0 +1,1 @@
+"""What all faces share."""

@@ -1,0 +1,229 @@
+"""Items as lines: nothing in them that a terminal would obey, none wider than the room."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
+
+from deskmate.core.agent.entries import Call, Did, Said
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.messages import Envelope, Plain, Undeliverable
+from deskmate.core.team.spending import Spending, Sum, over
+from deskmate.faces.common.items.entry_items import ItemHistory
+from deskmate.faces.common.items.mail_items import MailItem
+from deskmate.faces.common.items.transcript_items import (
+    CallItem,
+    CallState,
+    Fold,
+    NoteItem,
+    NoticeItem,
+    ParkedItem,
+    ShownItem,
+    SummaryItem,
+    TakenTaskItem,
+    ThoughtItem,
+    WordsItem,
+    fold_of,
+)
+from deskmate.faces.common.text_tables import Cell
+from deskmate.faces.tui.drawing.item_painter import lines_of, style_of
+from deskmate.faces.tui.drawing.line_layout import Layout
+from tests.chaos.files.naughty_strings import NAUGHTY
+from tests.faces.disk_teams import obeyed
+
+pytestmark = pytest.mark.behaviour("tui")
+CONSOLE = Console(width=80)
+COLOURS = {"bob": "yellow"}
+MAKE = {"command": "make"}
+
+
+def painted(item: ShownItem, *, folded: bool = False, width: int = 40) -> list[Text]:
+    return lines_of(item, folded=folded, width=width, colours=COLOURS, console=CONSOLE)
+
+
+def plain(item: ShownItem, *, folded: bool = False, width: int = 40) -> list[str]:
+    return [line.plain for line in painted(item, folded=folded, width=width)]
+
+
+def mail(text: str, sender: str = "bob") -> MailItem:
+    return MailItem("1", Envelope("1", sender, "alice", 1.0, Plain(content=text)), ("alice",))
+
+
+KINDS: list[Callable[[str], ShownItem]] = [
+    lambda odd: WordsItem("1", odd),
+    lambda odd: ThoughtItem("1", odd),
+    lambda odd: CallItem("1", odd, {odd: odd}, CallState.DONE, odd),
+    lambda odd: CallItem("1", "edit_file", {}, CallState.DONE, diff=odd),
+    lambda odd: CallItem("1", "bash", {"command": odd}, CallState.FAILED, odd),
+    lambda odd: mail(odd, odd),
+    lambda odd: replace(mail(odd), envelope=Envelope("1", "a", "b", 1.0, Undeliverable(reason=odd, original={}))),
+    lambda odd: TakenTaskItem("1", 3, odd, odd, odd),
+    lambda odd: NoticeItem("1", odd, odd),
+    lambda odd: ParkedItem("1", odd),
+    lambda odd: SummaryItem("1", odd),
+    lambda odd: NoteItem("1", ((Cell("x"),),)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("folded", [True, False])
+def test_no_text_moves_the_cursor_or_leaves_its_line(kind: Callable[[str], ShownItem], folded: bool) -> None:
+    for naughty in NAUGHTY:
+        for line in painted(kind(naughty), folded=folded, width=20):
+            assert obeyed(line.plain) == []
+            assert "\n" not in line.plain
+            assert line.cell_len <= 20
+
+
+def test_markup_is_shown_as_it_was_written() -> None:
+    assert plain(WordsItem("1", "[bold]no[/] [@click=app.exit]x[/]")) == ["[bold]no[/] [@click=app.exit]x[/]"]
+
+
+def test_a_line_that_is_too_long_goes_on_below_its_margin() -> None:
+    assert plain(mail("a word and another word and more"), width=20) == [
+        "▌ bob",
+        "▌ a word and another",
+        "▌ word and more",
+    ]
+
+
+def test_a_message_that_nobody_has_heard_says_so() -> None:
+    assert plain(replace(mail("go", "user"), heard=False)) == ["▌ you not read yet", "▌ go"]
+
+
+def test_a_call_is_one_line_while_folded_and_all_of_it_unfolded() -> None:
+    item = CallItem("1", "bash", MAKE, CallState.DONE, "a\nb")
+    assert plain(item, folded=True) == ["✓ bash make  ▸ 2 lines"]
+    assert plain(item) == ["✓ bash make  ▾ 2 lines", "  │ command: make", "  │ a", "  │ b"]
+
+
+def test_the_lines_that_a_command_printed_are_counted_not_those_that_the_model_read() -> None:
+    history = ItemHistory("bob")
+    history.add(1, Said(calls=(Call(tool="bash", arguments={"command": "seq 100000"}),)))
+    history.add(2, Did(call="bob:1.0", text="1\n[575,000 bytes left out]\n100000", lines=100_000))
+    (item,) = history.all
+    assert plain(item, folded=True) == ["✓ bash seq 100000  ▸ 100,000 lines"]
+
+
+def test_a_call_with_much_to_say_says_the_beginning_until_it_is_unfolded() -> None:
+    item = CallItem("1", "bash", {"command": "x" * 500}, CallState.FAILED, "cc\n" * 3)
+    (head, why) = plain(item, folded=True, width=400)
+    assert head == f"✗ bash {'x' * 199}…  ▸ 3 lines"
+    assert why == "  cc"
+    assert "x" * 300 in plain(item, width=600)[1]
+
+
+def test_a_short_result_is_shown_at_once() -> None:
+    assert plain(CallItem("1", "bash", MAKE, CallState.DONE, "done\n"), folded=True) == ["✓ bash make  ▸ done"]
+
+
+def test_why_a_call_failed_is_shown_once() -> None:
+    item = CallItem("1", "read_file", {"path": "nope.py"}, CallState.FAILED, "nope.py is not there")
+    assert plain(item, folded=True) == ["✗ read_file nope.py  ▸", "  nope.py is not there"]
+
+
+def test_a_call_that_failed_shows_why_while_folded() -> None:
+    item = CallItem("1", "bash", MAKE, CallState.FAILED, "cc\nerror: x")
+    assert plain(item, folded=True) == ["✗ bash make  ▸ 2 lines", "  error: x"]
+
+
+def test_a_diff_is_green_and_red_and_counted() -> None:
+    item = CallItem("1", "edit_file", {"path": "a.py"}, CallState.DONE, diff="@@ -1 +1 @@\n-one\n+two\n three")
+    lines = painted(item)
+    assert lines[0].plain == "✓ edit_file a.py  ▾ +1 -1"
+    styles = [str(line.spans[-1].style) for line in lines[1:]]
+    assert styles == ["dim cyan", "red", "green", "dim"]
+
+
+def test_a_result_without_end_is_cut_and_says_how_to_see_it_all() -> None:
+    lines = plain(CallItem("1", "bash", {}, CallState.DONE, "x\n" * 1000), width=100)
+    assert len(lines) == 402
+    assert lines[-1].startswith("  │ … 600 more lines")
+
+
+def test_a_long_line_is_cut_until_it_is_unfolded() -> None:
+    item = WordsItem("1", "x" * 2100)
+    (line,) = plain(item, folded=True, width=5000)
+    assert (fold_of(item), line) == (Fold.CLOSED, f"{'x' * 2000} … 100 more characters: F6, Enter")
+    assert plain(item, width=5000) == ["x" * 2100]
+    assert fold_of(WordsItem("1", "short\nlines")) is Fold.NEVER
+
+
+def test_a_brief_text_is_beside_its_title_and_a_longer_one_below() -> None:
+    assert plain(NoticeItem("1", "was told", "bob left")) == ["· was told: bob left"]
+    assert plain(NoticeItem("1", "was told", "a\nb"), folded=True) == ["· was told  ▸ 2 lines"]
+    assert plain(NoticeItem("1", "was told", "a\nb")) == ["· was told  ▾ 2 lines", "  │ a", "  │ b"]
+
+
+def test_a_member_that_is_parked_by_a_cap_shows_how_to_raise_it() -> None:
+    reached = over(Caps(cost=1.0), Spending(team=Sum(calls=1, cost=2.0)), "lead", 0, 0.0) or ""
+    assert "/budget money" in " ".join(plain(ParkedItem("1", reached)))
+
+
+def test_members_have_their_colours_the_lead_and_the_user_their_own() -> None:
+    assert [style_of(name, COLOURS) for name in ("bob", "lead", "user")] == ["yellow", "bold white", "bold"]
+
+
+# -- layouts --------------------------------------------------------------------------------------
+
+KEYS, TEXTS = st.integers(0, 30).map(str), st.sampled_from(["", "a", "a\nb\nc"])
+ITEMS: st.SearchStrategy[list[ShownItem]] = st.lists(
+    st.one_of(
+        st.builds(WordsItem, KEYS, TEXTS),
+        st.builds(NoticeItem, KEYS, st.sampled_from(["", "x"]), TEXTS),
+        st.builds(lambda key, text: replace(mail(text), key=key), KEYS, TEXTS),
+        st.builds(lambda key, text: CallItem(key, "bash", {}, CallState.DONE, text), KEYS, TEXTS),
+    ),
+    unique_by=lambda item: item.key,
+)
+
+
+def is_folded(item: ShownItem) -> bool:
+    return fold_of(item) is Fold.CLOSED
+
+
+@given(ITEMS, ITEMS)
+def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(
+    before: list[ShownItem], after: list[ShownItem]
+) -> None:
+    anew, over = (
+        Layout(lambda item, folded: painted(item, folded=folded)),
+        Layout(lambda item, folded: painted(item, folded=folded)),
+    )
+    over.lay(before, is_folded)
+    over.lay(after, is_folded)
+    anew.lay(after, is_folded)
+    assert over.height == anew.height
+    assert [over.line(line) for line in range(-1, over.height + 1)] == [
+        anew.line(n) for n in range(-1, anew.height + 1)
+    ]
+
+
+@given(ITEMS)
+def test_every_line_belongs_to_the_item_whose_span_it_is_in(items: list[ShownItem]) -> None:
+    layout = Layout(lambda item, folded: painted(item, folded=folded))
+    layout.lay(items, is_folded)
+    for item in items:
+        first, last = layout.span(item.key) or (0, 0)
+        found = [layout.at(line) for line in range(first, last)]
+        assert [one.item.key for one in found if one] == [item.key] * (last - first)
+    assert layout.span("none") is None
+    assert layout.at(layout.height) is None
+
+
+def test_what_did_not_change_is_not_painted_again() -> None:
+    drawn: list[str] = []
+
+    def paint(item: ShownItem, folded: bool) -> list[Text]:
+        drawn.append(item.key)
+        return painted(item, folded=folded)
+
+    layout = Layout(paint)
+    first = [WordsItem(str(n), "x") for n in range(5)]
+    layout.lay(first, is_folded)
+    layout.lay([*first, WordsItem("5", "new")], is_folded)
+    assert drawn == ["0", "1", "2", "3", "4", "5"]
