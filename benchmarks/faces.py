@@ -22,6 +22,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
 from deskmate.core.team.spending import Spent
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -128,7 +129,9 @@ async def fill(folder: Path, tasks: int, records: int) -> str:
     await team.gather()
     for before in range(tasks):
         # Chains of ten, each blocked by the one before it.
-        await team.board.create(LEAD, f"port endpoint {before + 1}", blocked_by=[before] if before % 10 else [])
+        await team.board.create(
+            LEAD, NewTask(f"port endpoint {before + 1}", blocked_by=[before] if before % 10 else [])
+        )
     done = tasks - tasks // 10
     # Beside steps: the task is claimed and done, its owner works and rests, a message goes there and back, both heard.
     steps = math.ceil((records - tasks - done * 8) / (done * RECORDS_A_STEP))

@@ -17,6 +17,7 @@ from benchmarks.measure import Size, alone, times
 from benchmarks.report import Answer, Column, Table, Target, at_most
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Reply, ResultBlock, TextBlock
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.board import Board
 
@@ -142,9 +143,9 @@ async def _play(home: Path, tasks: Graph, hands: int) -> tuple[float, float]:
 
 
 async def _lay_out(board: Board, tasks: Graph) -> None:
-    await board.create(LEAD, "begin", owner=LEAD)
+    await board.create(LEAD, NewTask("begin", owner=LEAD))
     for task, work in tasks.items():
-        made = await board.create(LEAD, f"part {task}", blocked_by=work.blockers or {START})
+        made = await board.create(LEAD, NewTask(f"part {task}", blocked_by=work.blockers or {START}))
         assert made.id == task
 
 

@@ -17,6 +17,7 @@ from deskmate.core.log.records import Item, Json, Make, Record
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import Member
 from deskmate.core.team.status import Idle
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -97,7 +98,7 @@ class DeskmateBoard:
 
     async def add(self, count: int) -> None:
         for task in range(1, count + 1):
-            await self._board.create("lead", f"task {task}")
+            await self._board.create("lead", NewTask(f"task {task}"))
 
     async def claim(self, worker: str) -> int | None:
         name = f"{worker}-{next(self._claims)}"

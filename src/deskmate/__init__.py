@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.app.run_request import NewTask, Teammate
+    from deskmate.app.run_request import Teammate
     from deskmate.app.runner import Outcome
     from deskmate.app.session import Session
     from deskmate.app.session_events import (
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from deskmate.core.team.open_questions import Question
+    from deskmate.core.team.task_fields import NewTask
     from deskmate.errors import (
         BadInput,
         BadSettings,
@@ -149,7 +150,7 @@ _WHERE = {
     "ModelLimits": "ports",
     "ModelRejected": "errors",
     "ModelTrouble": "errors",
-    "NewTask": "app.run_request",
+    "NewTask": "core.team.task_fields",
     "NoResult": "errors",
     "Outcome": "app.runner",
     "Prompt": "core.prompt.prompts",

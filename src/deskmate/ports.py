@@ -23,6 +23,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Revision, Task
 from deskmate.core.values import frozen
 
@@ -223,35 +224,10 @@ class Tasks(Protocol):
     async def refresh(self) -> BoardState:
         """Read what is new and return the board."""
 
-    async def create(
-        self,
-        by: str,
-        subject: str,
-        *,
-        description: str = "",
-        active_form: str = "",
-        blocked_by: Iterable[int] = (),
-        owner: str | None = None,
-        role: str | None = None,
-        verify: str | None = None,
-        cause: str | None = None,
-    ) -> Task:
+    async def create(self, by: str, new: NewTask, *, cause: str | None = None) -> Task:
         """Put a task on the board."""
 
-    async def edit(
-        self,
-        by: str,
-        task: int,
-        *,
-        subject: str | None = None,
-        description: str | None = None,
-        active_form: str | None = None,
-        role: str | None = None,
-        add_blocked_by: Iterable[int] = (),
-        remove_blocked_by: Iterable[int] = (),
-        add_blocks: Iterable[int] = (),
-        cause: str | None = None,
-    ) -> Task:
+    async def edit(self, by: str, task: int, change: TaskChange, *, cause: str | None = None) -> Task:
         """Change a task's text and edges."""
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:

@@ -11,6 +11,7 @@ from deskmate.core.log.names import LEAD, mail
 from deskmate.core.log.records import Record
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.departure import give_back
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
@@ -48,7 +49,7 @@ async def test_who_has_just_left_gives_back_before_the_lead_goes_elsewhere(tmp_p
     async with home(tmp_path) as teams, task_group() as tasks:
         team_state, slow = teams.team_state, Slow(teams.team_state)
         await team_state.roster.join(Joined(name="bob", at=1.0))
-        await team_state.board.create(LEAD, "parse", owner="bob")
+        await team_state.board.create(LEAD, NewTask("parse", owner="bob"))
         await Mailbox(LEAD, team_state.writer, team_state.roster).send("bob", Plain(content="are you there?"))
         teams.players = TeamPlayers(team_state, {"inline": slow}, tasks)
         tasks.start_soon(teams.players.keep)
@@ -66,7 +67,7 @@ async def test_who_has_just_left_gives_back_before_the_lead_goes_elsewhere(tmp_p
 async def test_what_a_kill_cut_off_of_a_leaving_is_finished_before_the_lead_goes_elsewhere(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         await teams.team_state.roster.join(Joined(name="bob", at=1.0))
-        await teams.team_state.board.create(LEAD, "parse", owner="bob")
+        await teams.team_state.board.create(LEAD, NewTask("parse", owner="bob"))
         await teams.team_state.roster.leave("bob", "done", heard=0)
     async with home(tmp_path) as teams, task_group() as tasks:
         team_state = teams.team_state

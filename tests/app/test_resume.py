@@ -9,6 +9,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.trusted_files import SETTINGS, Definition
 from deskmate.core.team.roster_records import Joined, PolicySet
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -69,7 +70,7 @@ async def test_a_run_tells_which_tasks_its_team_left_open(harness: AppHarness) -
         await roster.found(TEAM)
         board = Board(writer, roster)
         for subject in ("one", "two", "three"):
-            await board.create(LEAD, subject)
+            await board.create(LEAD, NewTask(subject))
         await board.complete(LEAD, 1, 0)
         await board.delete(LEAD, 2)
     async with FakeProvider(waits) as provider:

@@ -18,6 +18,7 @@ from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.prompt.prompts import Reply
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined, PolicySet
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadName, Held, Refused
 from deskmate.fs.disk_calls import Files
 from deskmate.runtime.events import Feed, TeamStarted
@@ -76,13 +77,13 @@ def shown(place: Path, team: str) -> dict[str, object]:
 @pytest.mark.behaviour("team-create")
 async def test_a_founded_team_has_folders_of_its_own_and_its_roster_begins_with_the_home(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        await teams.team_state.board.create(LEAD, "at home")
+        await teams.team_state.board.create(LEAD, NewTask("at home"))
         await teams.found("web", "the web service")
         state = teams.team_state.roster.state
         assert (state.team, state.description, state.home) == ("web", "the web service", "main")
         assert [member.name for member in state.members.values()] == [LEAD]
         assert (await teams.team_state.board.refresh()).tasks == {}
-        await teams.team_state.board.create(LEAD, "away")
+        await teams.team_state.board.create(LEAD, NewTask("away"))
         await teams.mirror.show()
         assert not await is_free(tmp_path, "main")
         assert not await is_free(tmp_path, "web")
@@ -182,7 +183,7 @@ async def test_leads_side_by_side_each_have_their_team(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="already"):
             await two.found("web", "")
         await two.found("api", "")
-        await one.team_state.board.create(LEAD, "of one")
+        await one.team_state.board.create(LEAD, NewTask("of one"))
         assert (await two.team_state.board.refresh()).tasks == {}
         await two.close()
         assert [team.team_state.roster.state.team for team in (one, two)] == ["web", "main-2"]
@@ -197,7 +198,7 @@ async def test_whoever_comes_next_goes_where_the_lead_was(tmp_path: Path) -> Non
         assert not await teams.reopen()
         await teams.found("web", "")
         await teams.team_state.roster.join(Joined(name="bob", at=1.0))
-        await teams.team_state.board.create(LEAD, "parse")
+        await teams.team_state.board.create(LEAD, NewTask("parse"))
     async with home(tmp_path) as teams:
         assert await teams.reopen()
         assert [member.name for member in teams.team_state.roster.state.teammates] == ["bob"]
@@ -253,11 +254,11 @@ async def test_the_team_last_written_to_may_be_a_named_one(tmp_path: Path) -> No
 @pytest.mark.behaviour("team-delete")
 async def test_a_closed_team_is_archived_whole_and_its_name_is_free_again(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        await teams.team_state.board.create(LEAD, "at home")
+        await teams.team_state.board.create(LEAD, NewTask("at home"))
         places = []
         for _ in range(2):
             await teams.found("web", "")
-            await teams.team_state.board.create(LEAD, "away")
+            await teams.team_state.board.create(LEAD, NewTask("away"))
             places.append(await teams.close())
             assert (teams.team_state.roster.state.team, teams_in(tmp_path)) == ("main", ["main"])
             assert [task.subject for task in (await teams.team_state.board.refresh()).tasks.values()] == ["at home"]
@@ -281,7 +282,7 @@ async def test_a_disk_that_does_not_let_it_is_said_and_the_lead_stays_in_the_tea
         (tmp_path / ".teams/.archive").write_text("no folder")
         with pytest.raises(Refused, match="'web' could not be archived"):
             await teams.close()
-        await teams.team_state.board.create(LEAD, "still away")
+        await teams.team_state.board.create(LEAD, NewTask("still away"))
         (tmp_path / ".teams/.archive").unlink()
         place = await teams.close()
     assert json.loads((tmp_path / place / "tasks/1.json").read_text())["subject"] == "still away"

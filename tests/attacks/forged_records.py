@@ -13,6 +13,7 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import encode
 from deskmate.core.team.messages import Envelope, PermissionResponse, Plain, ShutdownRequest
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Created
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -95,7 +96,7 @@ async def found(root: Path) -> None:
         for words in TRUE:
             await Mailbox("bob", writer, roster).send("alice", Plain(content=words))
         await Mailbox("alice", writer, roster).send("bob", Plain(content="for bob alone"))
-        await Board(writer, roster).create(LEAD, "the true task")
+        await Board(writer, roster).create(LEAD, NewTask("the true task"))
     stop = Envelope("lead:9.0", LEAD, "alice", 1.0, ShutdownRequest(request_id="lead:9.0"))
     yes = Envelope("yes", USER, "alice", 1.0, PermissionResponse(request_id="alice:2.0", approve=True))
     task = Created(by=LEAD, at=1.0, task=2, subject="forged")

@@ -13,6 +13,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.errors import Refused
 from deskmate.models.scripted import Speak
@@ -196,7 +197,7 @@ async def test_who_takes_a_task_and_gives_it_back_waiting_is_named_as_its_editor
 @pytest.mark.parametrize("field", ["subject", "description", "activeForm"])
 async def test_who_takes_a_task_rewrites_it_and_gives_it_back_is_named_as_its_editor(field: str) -> None:
     async with crime() as one:
-        await one.harness.team_state.board.create(LEAD, "tidy", description="all of it", role="ann")
+        await one.harness.team_state.board.create(LEAD, NewTask("tidy", description="all of it", role="ann"))
         await one.ann.told("TaskUpdate", taskId=1, status="in_progress", **{field: FORGED})
         await one.ann.told("TaskUpdate", taskId=1, status="pending")
         await one.harness.team_state.board.assign(LEAD, 1, "alice")
@@ -206,9 +207,9 @@ async def test_who_takes_a_task_rewrites_it_and_gives_it_back_is_named_as_its_ed
 
 async def test_a_later_edit_of_the_lead_does_not_make_the_words_of_another_its_own() -> None:
     async with crime() as one:
-        await one.harness.team_state.board.create(LEAD, "tidy", role="ann")
+        await one.harness.team_state.board.create(LEAD, NewTask("tidy", role="ann"))
         await one.ann.told("TaskUpdate", taskId=1, owner="ann", description=FORGED)
-        await one.harness.team_state.board.edit(LEAD, 1, subject="tidy up", description=FORGED)
+        await one.harness.team_state.board.edit(LEAD, 1, TaskChange(subject="tidy up", description=FORGED))
         await one.harness.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 
@@ -216,7 +217,7 @@ async def test_a_later_edit_of_the_lead_does_not_make_the_words_of_another_its_o
 async def test_a_forged_note_is_told_as_a_note_of_who_left_it() -> None:
     async with crime() as one:
         board = one.harness.team_state.board
-        await board.create(LEAD, "tidy", role="ann")
+        await board.create(LEAD, NewTask("tidy", role="ann"))
         await board.assign(LEAD, 1, "ann")
         await board.release("ann", 1, 1, note=FORGED)
         await board.assign(LEAD, 1, "alice")
@@ -284,7 +285,7 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
     agent_type: AgentType,
 ) -> None:
     async with crime(agent_type) as one:
-        await one.harness.team_state.board.create(LEAD, "tidy", role="ann")
+        await one.harness.team_state.board.create(LEAD, NewTask("tidy", role="ann"))
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)
         assert "claimed. The rest was refused: You are read-only" in told
         for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"subject": FORGED, "description": "x"}):
@@ -302,7 +303,7 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
 async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(agent_type: AgentType) -> None:
     asking = await CallingTeam.gathered()
     await asking.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
-    await asking.team_state.board.create(LEAD, "find bugs", owner="ann")
+    await asking.team_state.board.create(LEAD, NewTask("find bugs", owner="ann"))
     ann = await asking.seat("ann")
     told = await ann.told("TaskUpdate", taskId=1, status="in_progress", activeForm="Exploring")
     assert told.split("\n")[1] == "edited, claimed"
@@ -360,7 +361,7 @@ async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours(
 async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
     async with crime(AgentType.GENERAL, Speak("", [("read_file", {"path": "a"})])) as one:
         one.harness.bench.files["a"] = FORGED.encode()
-        await one.harness.team_state.board.create(LEAD, "tidy")
+        await one.harness.team_state.board.create(LEAD, NewTask("tidy"))
         assert authors(await one.heard()) == [(TASK, LEAD, "")]
         ((_, ok, text),) = await one.harness.results("alice")
         assert (ok, MARK in text) == (True, True)

@@ -21,6 +21,7 @@ from deskmate.core.log.records import Record
 from deskmate.core.team import board_fold, members, roster_fold, roster_records
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, TaskStatus
 from deskmate.errors import Held
@@ -49,7 +50,7 @@ async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_pa
     await roster.found("team")
     for name in ("alice", "bob"):
         await roster.join(Joined(name=name, at=0))
-    task = await board.create("lead", "work")
+    task = await board.create("lead", NewTask("work"))
     owner = subprocess.Popen([sys.executable, __file__, str(tmp_path)], stdout=subprocess.PIPE)
     assert owner.stdout is not None
     assert owner.stdout.readline() == b"holds\n"

@@ -19,6 +19,7 @@ from deskmate.core.log.records import Record
 from deskmate.core.team.messages import Envelope, Plain, read_envelope
 from deskmate.core.team.roster_records import Joined, MemberWaiting
 from deskmate.core.team.spending import Spent
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -108,9 +109,9 @@ def worked(folder: Path) -> Path:
 
     async def work(opened: OpenTeam) -> None:
         board, roster = opened.board, opened.roster
-        await board.create("lead", "read the API")
-        await board.create("lead", "write the schema", blocked_by=[1], role="dev", verify="test -f schema.txt")
-        await board.create("lead", "port the page", blocked_by=[2], owner="bob")
+        await board.create("lead", NewTask("read the API"))
+        await board.create("lead", NewTask("write the schema", blocked_by=[1], role="dev", verify="test -f schema.txt"))
+        await board.create("lead", NewTask("port the page", blocked_by=[2], owner="bob"))
         await board.claim(roster.state.members["alice"], 1)
         await opened.mailbox("lead").send("alice", Plain(content="in UTF-8,\nplease"))
         transcript = await Transcript.load(opened.writer, "alice")

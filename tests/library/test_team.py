@@ -116,6 +116,22 @@ async def test_teammates_take_the_tasks_that_are_there_from_the_start(place: Pat
     assert outcome.files == ("schema.txt",)
 
 
+async def test_a_task_from_the_start_goes_to_its_owner_after_the_task_with_that_number(place: Path) -> None:
+    model = ScriptedModel({"lead": ["Wait."] * 4, "ada": [done(1), "Done."], "bob": [done(2), "Done."]})
+    team = Team(
+        model=model,
+        teammates=[Teammate("ada"), Teammate("bob")],
+        tasks=[NewTask("Look", owner="ada"), NewTask("Tell", owner="bob", blocked_by=[1])],
+        workspace=place,
+    )
+    with anyio.fail_after(SOON):
+        outcome = await team.run("Go.")
+    assert [(task.subject, task.status, task.owner) for task in outcome.tasks] == [
+        ("Look", "completed", "ada"),
+        ("Tell", "completed", "bob"),
+    ]
+
+
 async def test_a_resumed_team_gets_only_the_tasks_that_are_new_and_its_teammates_back(place: Path) -> None:
     def team(mate: str, *tasks: NewTask) -> Team:
         model = ScriptedModel({"lead": ["Wait.", "Done.", "Done.", "Done."], mate: [done(len(tasks)), "Done."]})
@@ -394,7 +410,7 @@ async def test_a_tool_that_does_not_ask_any_more_is_allowed_from_the_next_run_on
     [
         lambda: Teammate("ada", mode="sometimes"),
         lambda: Teammate("ada", plans_first=True),
-        lambda: NewTask(" "),
+        lambda: Team(tasks=[NewTask(" ")]),
         lambda: Team(teammates=[Teammate("ada"), Teammate("ada", role="x")]),
         lambda: Team(tools=[tool(name="submit_result")(refund.function)]),
     ],

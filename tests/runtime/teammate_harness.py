@@ -17,6 +17,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.messages import ShutdownRequest, ShutdownResponse
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Status, Working
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Model, Store, Workspace
@@ -180,7 +181,7 @@ async def teammate(
     """Let alice play beside the test, with a task of her own or without; in the end her seat must be free."""
     harness = await AgentHarness.opened(script, store=store, workspace=workspace, mode=mode, attended=attended)
     if task:
-        await harness.team_state.board.create(LEAD, "parse")
+        await harness.team_state.board.create(LEAD, NewTask("parse"))
     await harness.team_state.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))
     played = TeammateHarness(harness)
 

@@ -13,6 +13,7 @@ from deskmate.core.log.names import LEAD, ROSTER, log
 from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.core.team.status import Idle, Parked, Working
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
@@ -75,7 +76,7 @@ async def test_nothing_said_is_nothing_to_do() -> None:
 
 async def test_an_agent_that_left_stops_and_gives_back_what_it_had() -> None:
     harness = await AgentHarness.opened([])
-    task = await harness.team_state.board.create(LEAD, "parse", owner=LEAD)
+    task = await harness.team_state.board.create(LEAD, NewTask("parse", owner=LEAD))
     await harness.team_state.roster.leave(LEAD, "done", heard=0)
     assert await harness.turn() == Stop("done", agreed=False)
     assert (await harness.team_state.board.refresh()).tasks[task.id].owner is None

@@ -11,6 +11,7 @@ from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.messages import PlanRequest
 from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
 from deskmate.core.team.status import Parked
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import ModelRejected
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Recorded
@@ -63,8 +64,8 @@ async def test_a_lead_still_knows_the_open_tasks_and_who_has_them() -> None:
     async with harness.playing("begin") as agent:
         await harness.until_status("idle")
         await harness.team_state.roster.join(Joined(name="bob", at=0.0))
-        await harness.team_state.board.create(LEAD, "parse", owner="bob")
-        await harness.team_state.board.create(USER, "lex")
+        await harness.team_state.board.create(LEAD, NewTask("parse", owner="bob"))
+        await harness.team_state.board.create(USER, NewTask("lex"))
         text = await summary(harness, agent)
     assert 'Open tasks:\n- #1 by lead [pending] "parse" @bob\n- #2 by user [pending] "lex"' in text
 

@@ -10,6 +10,7 @@ from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.team.messages import Plain, Undeliverable
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Released, read_event
 from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.transcript import Transcript
@@ -35,7 +36,7 @@ async def harness() -> AgentHarness:
     transcript = await Transcript.load(harness.team_state.writer, "alice")
     await transcript.record(Started(name="alice"))
     await transcript.record(Heard(box=mail("alice"), after=0, upto=1))
-    await harness.team_state.board.create(LEAD, "parse")
+    await harness.team_state.board.create(LEAD, NewTask("parse"))
     await harness.team_state.board.claim(harness.team_state.roster.state.members["alice"], 1)
     return harness
 

@@ -14,6 +14,7 @@ from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle, status_detail
+from deskmate.core.team.task_fields import NewTask
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.dismissal import dismiss
@@ -220,7 +221,7 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
     trip = await Trip.begun(parts(bob))
     harness, roster = trip.harness, trip.harness.team_state.roster
     await trip.go("bob")
-    await harness.team_state.board.create(LEAD, "parse")
+    await harness.team_state.board.create(LEAD, NewTask("parse"))
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
             tasks.start_soon(TeamPlayers(harness.team_state, {"inline": InlineLauncher(harness)}, tasks).keep)

@@ -15,6 +15,7 @@ from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.messages import Plain, ShutdownRequest, Undeliverable
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Left, Parked, Status
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Note
 from deskmate.models.scripted import Step
 from deskmate.ports import Launcher
@@ -138,7 +139,7 @@ class Supervised:
     async def opened(self) -> AgentHarness:
         harness = await AgentHarness.opened(says, store=MemoryStore())
         await harness.team_state.roster.join(Joined(name="alice", at=0.0))
-        await harness.team_state.board.create(LEAD, "parse")
+        await harness.team_state.board.create(LEAD, NewTask("parse"))
         await harness.team_state.board.claim(harness.team_state.roster.state.members["alice"], 1)
         await harness.send(Plain(content="the schema is final"), sender=LEAD, to="alice")
         if self.stops:

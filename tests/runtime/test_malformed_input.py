@@ -6,6 +6,7 @@ import pytest
 
 from deskmate.core.team.messages import Message, PermissionRequest, Plain
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, BadName, BadRecord, Refused
 from deskmate.runtime.departure import leave
 from deskmate.stores.memory_store import MemoryStore
@@ -76,7 +77,9 @@ async def test_who_is_not_on_the_roster_cannot_leave_or_give_back(team: TeamProc
     [
         pytest.param(lambda team: team.roster.found("Bad Team"), "'Bad Team' is not a team name. ", id="found"),
         pytest.param(lambda team: team.join("../x"), "'../x' is not a member name. ", id="join"),
-        pytest.param(lambda team: team.board.create("No Such", "x"), "'No Such' is not a member name. ", id="create"),
+        pytest.param(
+            lambda team: team.board.create("No Such", NewTask("x")), "'No Such' is not a member name. ", id="create"
+        ),
     ],
 )
 async def test_a_bad_name_is_named_with_what_it_should_have_been(

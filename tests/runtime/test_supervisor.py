@@ -13,6 +13,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.team.roster_records import Joined, MemberIdle, MemberParked
 from deskmate.core.team.status import Idle, Left, status_detail, status_word
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
 from deskmate.runtime.events import Changed
@@ -147,7 +148,7 @@ async def test_one_that_fails_is_started_again_up_to_three_times(harness: AgentH
 @pytest.mark.behaviour("release", "supervise", "P7")
 async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its_task(harness: AgentHarness) -> None:
     board = harness.team_state.board
-    await board.create(LEAD, "parse")
+    await board.create(LEAD, NewTask("parse"))
     await board.claim(harness.team_state.roster.state.members["alice"], 1)
     launcher = ScriptedLauncher(*[fails_after(harness, 19.9)] * 4)
     async with kept(harness, launcher):
@@ -239,7 +240,7 @@ async def test_one_whose_records_were_changed_is_parked_at_once_and_goes_on_only
         raise error
 
     board = harness.team_state.board
-    await board.create(LEAD, "parse")
+    await board.create(LEAD, NewTask("parse"))
     await board.claim(harness.team_state.roster.state.members["alice"], 1)
     await harness.send(Plain(content="the word before"), sender=USER, to="alice")
     launcher = ScriptedLauncher(finds_them_changed)
@@ -437,7 +438,7 @@ async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(h
         async with store.hold(name, "a player"):
             await anyio.sleep_forever()
 
-    await harness.team_state.board.create(LEAD, "parse")
+    await harness.team_state.board.create(LEAD, NewTask("parse"))
     await harness.team_state.board.claim(harness.team_state.roster.state.members[name], 1)
     launcher = ScriptedLauncher(sits)
     async with kept(harness, launcher) as over:

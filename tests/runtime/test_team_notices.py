@@ -9,6 +9,7 @@ from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.messages import PlanResponse
 from deskmate.core.team.roster_records import Joined, MemberIdle
 from deskmate.core.team.status import Idle, Parked, Waiting
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.departure import leave
@@ -34,7 +35,7 @@ async def test_a_task_that_the_user_gives_to_the_lead_wakes_it_with_its_text(how
         await harness.until_status("idle")
         board = harness.team_state.board
         task = await board.create(
-            USER, "parse", description="the whole grammar", owner=LEAD if how == "added" else None
+            USER, NewTask("parse", description="the whole grammar", owner=LEAD if how == "added" else None)
         )
         if how == "assigned":
             await board.assign(USER, task.id, LEAD)
@@ -106,7 +107,7 @@ async def test_an_owner_reads_what_the_lead_changed_in_its_task_before_it_goes_o
         harness, board = played.harness, played.harness.team_state.board
 
         async def change() -> Ran:
-            await board.edit(LEAD, 1, description="only the head", verify="make test")
+            await board.edit(LEAD, 1, TaskChange(description="only the head", verify="make test"))
             return await harness.bench.run("other", timeout_seconds=1, blob="b")
 
         harness.bench.commands["one"] = change
@@ -128,7 +129,7 @@ async def test_when_the_roster_says_that_a_member_left_its_task_is_free() -> Non
     harness = await AgentHarness.opened([], store=store)
     team_state = harness.team_state
     await team_state.roster.join(Joined(name="alice", at=0.0))
-    await team_state.board.create(LEAD, "parse")
+    await team_state.board.create(LEAD, NewTask("parse"))
     await team_state.board.claim(team_state.roster.state.members["alice"], 1)
     transcript = await Transcript.load(team_state.writer, "alice")
     store.appended.clear()

@@ -4,6 +4,7 @@ import pytest
 
 from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.team.roster_records import Joined, MemberParked
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
@@ -39,7 +40,7 @@ async def test_what_comes_onto_the_board_while_a_teammate_goes_to_rest_is_still_
     await harness.team_state.roster.join(Joined(name="alice", prompt="Take what comes.", at=0.0))
 
     async def add() -> None:
-        await harness.team_state.board.create(LEAD, "the one")
+        await harness.team_state.board.create(LEAD, NewTask("the one"))
 
     # Who joined works: her first record is that she rests.
     wire.at("before append", ROSTER, add)

@@ -26,6 +26,7 @@ from deskmate.core.team import roster_fold
 from deskmate.core.team.messages import Envelope, PlanRequest, PlanResponse
 from deskmate.core.team.roster_records import Joined, MemberIdle, MemberLeft
 from deskmate.core.team.status import Left
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Created
 from deskmate.models.scripted import Speak, Step
 from deskmate.stores.memory_store import MemoryStore
@@ -94,7 +95,9 @@ async def alice_asked() -> list[Asked]:
     watched = Watched(["Begun.", "Working.", uses("glob", pattern="*"), "Still working."])
     async with teammate(watched.model(), attended=True) as played:
         await until(lambda: len(watched.asked) == 1)
-        await played.harness.team_state.board.create(LEAD, "parse", description="Parse the dates.", verify="make dates")
+        await played.harness.team_state.board.create(
+            LEAD, NewTask("parse", description="Parse the dates.", verify="make dates")
+        )
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
         await until(lambda: len(watched.asked) == 4)
@@ -417,7 +420,7 @@ async def test_an_answer_to_a_shutdown_request_that_was_not_sent_is_found() -> N
     watched = Watched(["Begun.", "Working.", refuse, "I go on."])
     async with teammate(watched.model(), attended=True) as played:
         await until(lambda: len(watched.asked) == 1)
-        await played.harness.team_state.board.create(LEAD, "parse")
+        await played.harness.team_state.board.create(LEAD, NewTask("parse"))
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
         await until(lambda: len(watched.asked) == 4)

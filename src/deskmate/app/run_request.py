@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from deskmate.app.build import check_model, check_price
@@ -13,6 +12,7 @@ from deskmate.core.log.names import LEAD, USER, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import TOOLS, AgentType
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Model, Tool
@@ -41,31 +41,6 @@ class Teammate:
             raise BadInput(f"{self.mode!r} is not a permission mode", f"Use one of {', '.join(Mode)}.")
         if self.plans_first and not self.prompt:
             raise BadInput(f"The teammate '{self.name}' has nothing to plan", "Give it a prompt that says what.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NewTask:
-    """A task that is on the board from the start. `blocked_by`: the tasks that must be completed first.
-
-    `role`: only teammates of that role, or of that name, take it. `verify`: a command that must succeed before the task
-    counts as completed.
-    """
-
-    subject: str
-    description: str = ""
-    role: str | None = None
-    blocked_by: Sequence["NewTask"] = ()
-    verify: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.subject.strip():
-            raise BadInput("A task has no subject", "Say in a line what is to be done.")
-
-    @property
-    def key(self) -> str:
-        """What identifies the task if a program puts it on the board again."""
-        text = "\0".join([self.subject, self.description, self.role or "", self.verify or ""])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @frozen
@@ -114,7 +89,9 @@ class RunRequest:
             if mates.count(name) > 1:
                 raise BadInput(f"There are two teammates named '{name}'", "Give each a name of its own.")
         for number, task in enumerate(self.tasks):
-            if any(blocker not in self.tasks[:number] for blocker in task.blocked_by):
+            if not task.subject.strip():
+                raise BadInput("A task has no subject", "Say in a line what is to be done.")
+            if any(isinstance(one, NewTask) and one not in self.tasks[:number] for one in task.blocked_by):
                 raise BadInput(
                     f"The task {task.subject!r} is blocked by a task that is not listed before it",
                     "List the blocking task first.",
@@ -165,17 +142,16 @@ async def set_up(team_state: TeamState, request: RunRequest) -> None:
             await team_state.roster.join(_joined(teammate, names[len(joined)], team_state, request))
     ids: dict[NewTask, int] = {}
     for task in request.tasks:
-        same = sum(other.key == task.key for other in ids)
-        created = await team_state.board.create(
-            USER,
-            task.subject,
-            description=task.description,
-            role=task.role,
-            blocked_by=[ids[blocker] for blocker in task.blocked_by],
-            verify=task.verify,
-            cause=f"{USER}:set-up.{task.key}.{same}",
-        )
-        ids[task] = created.id
+        same = sum(_key(other) == _key(task) for other in ids)
+        blockers = [ids[blocker] if isinstance(blocker, NewTask) else blocker for blocker in task.blocked_by]
+        cause = f"{USER}:set-up.{_key(task)}.{same}"
+        ids[task] = (await team_state.board.create(USER, replace(task, blocked_by=blockers), cause=cause)).id
+
+
+def _key(task: NewTask) -> str:
+    """Return what identifies a task if a program puts it on the board again."""
+    text = "\0".join([task.subject, task.description, task.role or "", task.verify or ""])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _joined(teammate: Teammate, name: str, team_state: TeamState, request: RunRequest) -> Joined:

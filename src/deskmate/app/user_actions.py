@@ -18,13 +18,14 @@ from anyio import to_thread
 from deskmate.app.user_answers import broadcast
 from deskmate.config import environment, load, state_folder
 from deskmate.core.agent import inbox
+from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import recipient_refusal
 from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.team.roster_records import MemberParked
 from deskmate.core.team.status import status_detail, status_word
-from deskmate.core.team.task_fit import untaken_text
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Completed, Receipt, Task, blockers, freed_by, parse_id
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
@@ -96,24 +97,11 @@ async def send(folder: Path | None, team: str | None, name: str, text: str) -> S
         return Sent(opened.reading.team, envelope.recipient, live)
 
 
-async def add_task(
-    folder: Path | None,
-    team: str | None,
-    subject: str,
-    *,
-    description: str = "",
-    blocked_by: Iterable[str] = (),
-    owner: str | None = None,
-    role: str | None = None,
-    verify: str | None = None,
-) -> TaskChanged:
-    """Put a task on the board. Raises TaskRefused if the rules do not allow it, BadInput for an invalid task id."""
-    blockers = [parse_id(one) for one in blocked_by]
+async def add_task(folder: Path | None, team: str | None, new: NewTask) -> TaskChanged:
+    """Put a task on the board. Raises TaskRefused if the rules do not allow it."""
     with open_team(folder, team) as opened:
-        owner = owner and (await opened.roster.refresh()).spelled(owner)
-        task = await opened.board.create(
-            USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
-        )
+        owner = new.owner and (await opened.roster.refresh()).spelled(new.owner)
+        task = await opened.board.create(USER, replace(new, owner=owner))
         return replace(opened.changed(task), untaken=untaken_text(opened.roster.state, task))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack
 import anyio
 from anyio.abc import TaskGroup
 
-from deskmate.app.run_request import NewTask, RunRequest, Teammate
+from deskmate.app.run_request import RunRequest, Teammate
 from deskmate.app.runner import Outcome, founded, reopened
 from deskmate.app.session import Session, attended, session_with
 from deskmate.app.session_events import Event, EventQueue, TurnEnded
@@ -26,6 +26,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, NoResult, Refused
 from deskmate.library.function_tool import FunctionTool, as_tool
 from deskmate.library.result_tool import REMINDERS, ResultTool, result_tool

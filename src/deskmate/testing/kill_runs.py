@@ -29,6 +29,7 @@ import anyio
 from deskmate.core.log.names import mail
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import claimable, in_progress_of
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
@@ -267,7 +268,7 @@ def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
             for name in names:
                 await roster.join(Joined(name=name, at=0))
             for index in range(tasks):
-                await board.create("lead", f"piece {index}")
+                await board.create("lead", NewTask(f"piece {index}"))
 
     JsonlStore.open(folder, TEAM, create=True).close()
     storm({"founder": lambda: anyio.run(found)}, 0, random.Random(0))

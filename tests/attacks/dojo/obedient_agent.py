@@ -20,6 +20,7 @@ from deskmate.core.prompt.prompts import Prompt, Told, Usage
 from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import status_detail
+from deskmate.core.team.task_fields import NewTask
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran, ToolContext
 from deskmate.runtime.agent import Agent
@@ -185,7 +186,7 @@ class Play:
         for name in (ALICE, BOB):
             await roster.join(Joined(name=name, prompt=self.pair.user.PROMPT, at=0.0))
         await harness.permit(add_rules=(f"allow {LOOK_UP}",))
-        await harness.team_state.board.create(LEAD, "parse", owner=BOB)
+        await harness.team_state.board.create(LEAD, NewTask("parse", owner=BOB))
         if self.channel is Channel.MESSAGE:
             await harness.send(Plain(content=self.text), sender=BOB, to=ALICE)
         look_up = LookUp(LOOK_UP, "Look something up.", Arguments, self.text if self.channel is Channel.TOOL else "")

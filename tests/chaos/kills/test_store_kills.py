@@ -12,6 +12,7 @@ import pytest
 
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -111,7 +112,7 @@ async def test_a_stopped_owner_that_wakes_up_later_writes_nothing(tmp_path: Path
     try:
         refused = 0
         for _ in range(ZOMBIES):
-            task = await board.create("lead", "work")
+            task = await board.create("lead", NewTask("work"))
             _tell(child, str(task.id))
             assert child.stdout.readline() == f"claimed {task.id} 1\n"
             os.kill(child.pid, signal.SIGSTOP)

@@ -18,6 +18,7 @@ import pytest
 from deskmate.app.user_actions import GO_ON_CUT, accept
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined, MemberParked
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import Refused
 from deskmate.queries.damage import lost_of
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -35,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     async def work(hands: OpenTeam) -> None:
         for subject in ("one", "two", "three"):
-            await hands.board.create("lead", subject)
+            await hands.board.create("lead", NewTask(subject))
 
     folder = tmp_path / "work"
     folder.mkdir()
@@ -149,7 +150,7 @@ def test_without_a_terminal_it_shows_what_is_lost_and_needs_a_word(place: Path, 
 
 def test_a_file_that_is_put_back_leaves_nothing_to_accept(place: Path, env: Env) -> None:
     async def add(hands: OpenTeam) -> None:
-        await hands.board.create("lead", "one")
+        await hands.board.create("lead", NewTask("one"))
 
     founded(place, "other")
     in_team(place, add, "other")

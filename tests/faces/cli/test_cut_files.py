@@ -11,6 +11,7 @@ import pytest
 
 from deskmate import JsonlStore
 from deskmate.core.team.roster_records import MemberWaiting
+from deskmate.core.team.task_fields import NewTask
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -191,7 +192,7 @@ async def work(folder: Path, sync: bool) -> None:
         await roster.refresh()
         board = Board(writer, roster)
         for number in range(60):
-            await board.create("lead", f"more {number}")
+            await board.create("lead", NewTask(f"more {number}"))
             await roster.status(MemberWaiting(name="bob", on="permission", at=float(number)))
             await store.append("mail/alice", {"type": "odd", "run": f"writer {sync}", "ord": number}, sync=sync)
             # Only who holds the lead's seat does.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import SystemProblem
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
@@ -349,7 +350,7 @@ def test_a_last_line_that_is_cut_off_is_a_warning(place: Path, env: Env) -> None
 
 def test_what_was_torn_and_marked_by_the_next_writer_is_well(place: Path, env: Env) -> None:
     async def add(hands: OpenTeam) -> None:
-        await hands.board.create("lead", "one more")
+        await hands.board.create("lead", NewTask("one more"))
 
     (place / BOARD).write_bytes((place / BOARD).read_bytes() + b'{"type":"task_cre')
     in_team(place, add)

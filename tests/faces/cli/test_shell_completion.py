@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import get_completion_class
 
+from deskmate.core.team.task_fields import NewTask
 from deskmate.faces.cli.root_commands import deskmate
 from deskmate.faces.cli.shell_completion import SHELLS
 from tests.faces.disk_teams import SECRET, OpenTeam, founded, in_team, obeyed, spoil, worked
@@ -28,7 +29,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("workspace")
     founded(folder, "api", "carol")
-    in_team(folder, lambda opened: opened.board.create("lead", "name the fields"), "api")
+    in_team(folder, lambda opened: opened.board.create("lead", NewTask("name the fields")), "api")
     worked(folder)
     in_team(folder, go_on)
     return folder
@@ -128,7 +129,7 @@ def test_what_can_be_read_of_a_damaged_team_is_offered(tmp_path: Path) -> None:
 
 def test_what_a_task_is_about_is_told_on_one_line_that_no_terminal_obeys(tmp_path: Path) -> None:
     founded(tmp_path)
-    in_team(tmp_path, lambda opened: opened.board.create("lead", f"{SECRET}: one\ntwo"))
+    in_team(tmp_path, lambda opened: opened.board.create("lead", NewTask(f"{SECRET}: one\ntwo")))
     end = completed(tmp_path, "board", "done", "", shell="zsh")
     assert end == Ended(0, "plain\n1\nred bell: one two\n", "")
     assert obeyed(end.stdout) == []

@@ -11,6 +11,7 @@ import pytest
 
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import MemberIdle, MemberWaiting, MemberWorking
+from deskmate.core.team.task_fields import NewTask
 from deskmate.faces.common.listings import teams_lines
 from deskmate.faces.common.text_tables import Sheet
 from deskmate.stores.archive import archive
@@ -253,7 +254,7 @@ def test_prune_removes_teams_without_an_answer_and_without_a_completed_task(plac
     founded(told(founded(place, "unanswered"), "hello", "unanswered"), "done")
 
     async def complete(hands: OpenTeam) -> None:
-        await hands.board.create("user", "it")
+        await hands.board.create("user", NewTask("it"))
         await hands.board.complete("user", 1, 0)
 
     in_team(place, complete, "done")

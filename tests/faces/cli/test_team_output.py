@@ -11,6 +11,7 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Did, Said, Started
 from deskmate.core.team.messages import PermissionRequest, Plain, PlanResponse
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.runtime.streams.transcript import Transcript
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import LOOKS, SECRET, OpenTeam, at, files, founded, in_team, obeyed, played
@@ -103,12 +104,12 @@ def test_the_board_for_programs_has_every_field(place: Path, env: Env) -> None:
 @pytest.mark.behaviour("task-authors")
 def test_the_board_names_the_teammates_who_wrote_a_task(place: Path, env: Env) -> None:
     async def write(hands: OpenTeam) -> None:
-        await hands.board.edit("lead", 2, subject="write the schemas")
-        await hands.board.create("bob", "lint", role="dev")
-        await hands.board.edit("alice", 1, description="all of them")
-        await hands.board.create("bob", "print it")
+        await hands.board.edit("lead", 2, TaskChange(subject="write the schemas"))
+        await hands.board.create("bob", NewTask("lint", role="dev"))
+        await hands.board.edit("alice", 1, TaskChange(description="all of them"))
+        await hands.board.create("bob", NewTask("print it"))
         await hands.board.assign("lead", 5, "alice")
-        await hands.board.edit("alice", 5, subject="print all")
+        await hands.board.edit("alice", 5, TaskChange(subject="print all"))
 
     in_team(place, write)
     shown = at(place, "board", env=env).stdout.splitlines()
@@ -289,7 +290,7 @@ def test_no_text_of_a_model_or_tool_can_make_a_terminal_obey(tmp_path: Path, env
         transcript = await Transcript.load(hands.writer, "alice")
         for text in NAUGHTY:
             if text.strip():
-                await hands.board.create("lead", text, description=text, role=text, verify=text)
+                await hands.board.create("lead", NewTask(text, description=text, role=text, verify=text))
             await hands.mailbox("lead").send("alice", Plain(content=text, summary=text))
             said = await transcript.record(Said(text=text, calls=(Call(tool=text, arguments={text: text}),)))
             await transcript.record(Began(calls=(f"alice:{said}.0",)))

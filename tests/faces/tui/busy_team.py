@@ -8,6 +8,7 @@ from deskmate.core.agent.entries import AgentParked, Began, Call, Did, Entry, Pe
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import MemberIdle, MemberWaiting, MemberWorking
 from deskmate.core.team.roster_records import MemberParked as IsParked
+from deskmate.core.team.task_fields import NewTask
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.testing import FakeClock
 from tests.faces.disk_teams import OpenTeam
@@ -57,7 +58,7 @@ async def works(hands: OpenTeam, clock: FakeClock) -> None:
     """Have a team at work."""
     board, members = hands.board, hands.roster.state.members
     for subject, blocked_by in (("write the schema", []), ("port the page", [1]), ("tell the users", [2])):
-        await board.create("lead", subject, blocked_by=blocked_by)
+        await board.create("lead", NewTask(subject, blocked_by=blocked_by))
     await board.claim(members["alice"], 1)
     clock.advance(100)
     await lead_works(hands)

@@ -17,6 +17,7 @@ from deskmate.core.prompt.rendering import CLEARED, GO_ON_WHERE_CUT
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.messages import PermissionResponse
 from deskmate.core.team.status import Parked
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retry import Retrying
@@ -229,7 +230,7 @@ async def test_where_clearing_frees_too_little_the_model_sums_up_and_goes_on_fro
     workspace, steps = reading(3, 9_000)
     model = ScriptedModel(summarising([*steps, "All read.", "I have the task."]), limits=ModelLimits(36_000, 4_000))
     harness = await AgentHarness.opened(model, workspace=workspace)
-    await harness.team_state.board.create(LEAD, "read everything", owner=LEAD)
+    await harness.team_state.board.create(LEAD, NewTask("read everything", owner=LEAD))
     assert await harness.turn("read them all") == Rest()
     (compacted,) = only(await harness.entries(), Cleared, Compacted)
     assert isinstance(compacted, Compacted)
@@ -335,7 +336,7 @@ async def test_an_interrupt_cuts_a_summary_too() -> None:
 @pytest.mark.parametrize("error", [ModelRejected("no such model"), ModelTrouble("overloaded")])
 async def test_a_model_that_gives_no_answer_parks_the_agent_and_frees_its_task(error: Exception) -> None:
     harness = await AgentHarness.opened([error])
-    task = await harness.team_state.board.create(LEAD, "parse", owner=LEAD)
+    task = await harness.team_state.board.create(LEAD, NewTask("parse", owner=LEAD))
     assert await harness.turn("go") == Rest(Parked(str(error)))
     freed = (await harness.team_state.board.refresh()).tasks[task.id]
     assert (freed.owner, freed.notes) == (None, (Note("lead", f"lead was parked: {error}"),))

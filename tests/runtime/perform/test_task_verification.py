@@ -12,6 +12,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.messages import PermissionRequest
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, uses
@@ -94,7 +95,7 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
     async with teammate(script, workspace=bench, mode=mode, agent_type=agent_type) as played:
         await played.until(Idle())
         await played.harness.permit(add_rules=("allow bash", "allow *"))
-        await played.harness.team_state.board.create(LEAD, "look", verify="touch PWNED", role="alice")
+        await played.harness.team_state.board.create(LEAD, NewTask("look", verify="touch PWNED", role="alice"))
         await until(lambda: played.calls == 3)
         ((_, ok, why),) = await played.harness.results("alice")
         board = await played.harness.team_state.board.refresh()
@@ -148,7 +149,7 @@ async def test_a_teammate_with_bash_completes_the_task_of_a_lead_that_delegates(
     async with teammate(plays("Waiting.", *steps), workspace=bench) as played:
         await played.until(Idle())
         await played.harness.permit(delegate=True)
-        await played.harness.team_state.board.create(LEAD, "parse", verify="make test", owner="alice")
+        await played.harness.team_state.board.create(LEAD, NewTask("parse", verify="make test", owner="alice"))
         await until(lambda: played.calls == 3)
         await played.until(Idle())
         board = await played.harness.team_state.board.refresh()
@@ -173,7 +174,7 @@ async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> N
 @pytest.mark.behaviour("permission", "resume")
 async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_delegates_by_now() -> None:
     harness = await AgentHarness.opened(["I see."], attended=True)
-    await harness.team_state.board.create(LEAD, "parse", verify="touch PWNED")
+    await harness.team_state.board.create(LEAD, NewTask("parse", verify="touch PWNED"))
     for entry in (
         Started(name=LEAD, prompt="go"),
         Said(calls=(Call(tool="TaskUpdate", arguments={"taskId": 1, "status": "completed"}),)),
@@ -191,7 +192,7 @@ async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_del
 async def test_a_lead_with_bash_completes_the_task_of_a_teammate_that_only_reads() -> None:
     harness = await AgentHarness.opened([uses("TaskUpdate", taskId=1, status="completed"), "Done."])
     await harness.team_state.roster.join(Joined(name="alice", agent_type=AgentType.EXPLORE, at=0.0))
-    await harness.team_state.board.create(LEAD, "look", verify="make test", owner="alice")
+    await harness.team_state.board.create(LEAD, NewTask("look", verify="make test", owner="alice"))
     async with harness.playing("go"):
         await until(lambda: len(harness.scripted.prompts) == 2)
     ((_, ok, _),) = await harness.results()

@@ -25,6 +25,7 @@ from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Recorded
@@ -342,7 +343,7 @@ async def alice() -> Alice:
 
 async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Alice) -> None:
     board = alice.harness.team_state.board
-    await board.create(LEAD, "parse", description="the whole grammar", verify="make test")
+    await board.create(LEAD, NewTask("parse", description="the whole grammar", verify="make test"))
     await alice.do(Take(1))
     task = board.state.tasks[1]
     assert (task.owner, task.status) == ("alice", TaskStatus.IN_PROGRESS)
@@ -360,7 +361,7 @@ async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Al
 
 async def test_a_task_that_is_hers_already_is_only_taken_in(alice: Alice) -> None:
     board = alice.harness.team_state.board
-    await board.create(LEAD, "parse")
+    await board.create(LEAD, NewTask("parse"))
     claimed = await board.claim(alice.member, 1)
     await alice.do(Take(1))
     assert board.state.tasks[1] == claimed
@@ -369,7 +370,7 @@ async def test_a_task_that_is_hers_already_is_only_taken_in(alice: Alice) -> Non
 
 async def test_a_task_that_someone_else_was_faster_to_take_is_left(alice: Alice) -> None:
     harness = alice.harness
-    await harness.team_state.board.create(LEAD, "parse")
+    await harness.team_state.board.create(LEAD, NewTask("parse"))
     await harness.team_state.board.refresh()
     other = harness.restarted([])
     bob = await other.team_state.roster.join(Joined(name="bob", at=0.0))
@@ -380,7 +381,7 @@ async def test_a_task_that_someone_else_was_faster_to_take_is_left(alice: Alice)
 
 
 async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(alice: Alice) -> None:
-    await alice.harness.team_state.board.create(LEAD, "parse")
+    await alice.harness.team_state.board.create(LEAD, NewTask("parse"))
     await alice.do(Take(1), Nudge(1), Report(1))
     nudged = alice.last(Nudged)
     assert isinstance(nudged, Nudged)
@@ -399,7 +400,7 @@ async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(al
 
 async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> None:
     board = alice.harness.team_state.board
-    await board.create(LEAD, "parse")
+    await board.create(LEAD, NewTask("parse"))
     await alice.do(Take(1))
     await board.assign(LEAD, 1, LEAD)
     await alice.do(Notice((1,)))
@@ -413,7 +414,7 @@ async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> No
 @pytest.mark.behaviour("prompt")
 async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches(alice: Alice) -> None:
     team_state = alice.harness.team_state
-    await team_state.board.create(LEAD, "parse")
+    await team_state.board.create(LEAD, NewTask("parse"))
     await team_state.roster.join(Joined(name="bob", role="backend", at=0.0))
     await alice.do(Notice())
     assert alice.news == ("bob (backend) joined the team.", team_state.roster.state.number, 1)
@@ -425,7 +426,7 @@ async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches
 
 async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(alice: Alice) -> None:
     team_state = alice.harness.team_state
-    await team_state.board.create("alice", "parse")
+    await team_state.board.create("alice", NewTask("parse"))
     transcript = await Transcript.load(team_state.writer, LEAD)
     duties = TeamDuties(team_state, transcript, Mailbox(LEAD, team_state.writer, team_state.roster))
     await duties.do(Notice(), team_state.roster.state.members[LEAD])

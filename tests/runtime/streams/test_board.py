@@ -11,6 +11,7 @@ import pytest
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import Note, Receipt, Task, TaskStatus, assigned, blocks
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
@@ -19,8 +20,8 @@ from tests.runtime.team_process import Killed, Moment, TeamProcess, die
 pytestmark = pytest.mark.anyio
 
 MOVES: dict[str, Callable[[Board, Member], Awaitable[Task]]] = {
-    "create": lambda board, alice: board.create("alice", "new", cause="alice:1.0"),
-    "edit": lambda board, alice: board.edit("lead", 1, subject="edited", cause="alice:1.0"),
+    "create": lambda board, alice: board.create("alice", NewTask("new"), cause="alice:1.0"),
+    "edit": lambda board, alice: board.edit("lead", 1, TaskChange(subject="edited"), cause="alice:1.0"),
     "claim": lambda board, alice: board.claim(alice, 1, cause="alice:1.0"),
     "assign": lambda board, alice: board.assign("lead", 1, "bob", cause="alice:1.0"),
     "release": lambda board, alice: board.release("alice", 2, 1, note="half way", cause="alice:1.0"),
@@ -35,7 +36,7 @@ async def member(process: TeamProcess, name: str) -> Member:
 
 async def add(process: TeamProcess, *subjects: str) -> None:
     for subject in subjects:
-        await process.board.create("lead", subject)
+        await process.board.create("lead", NewTask(subject))
 
 
 async def claim(process: TeamProcess, name: str, task: int) -> Task:
@@ -106,10 +107,10 @@ async def test_the_next_task_is_the_lowest_that_is_free_unblocked_and_fits(team:
     await add(team, *map(str, range(1, 10)))
     for task in range(2, 10):
         await team.board.delete("lead", task)
-    await team.board.create("lead", "waits", blocked_by=[1])
-    await team.board.create("lead", "for tests only", role="tester")
-    await team.board.create("lead", "bob's", owner="bob")
-    await team.board.create("lead", "ten and three")
+    await team.board.create("lead", NewTask("waits", blocked_by=[1]))
+    await team.board.create("lead", NewTask("for tests only", role="tester"))
+    await team.board.create("lead", NewTask("bob's", owner="bob"))
+    await team.board.create("lead", NewTask("ten and three"))
     await claim(team, "bob", 1)
     other, alice = team.another(), await member(team, "alice")
     assert await other.board.claim_next(alice) == (await team.board.refresh()).tasks[13]
@@ -129,8 +130,8 @@ async def test_there_may_be_nothing_to_take(team: TeamProcess) -> None:
 @pytest.mark.behaviour("claim")
 async def test_a_claim_of_what_is_not_there_to_take_is_refused_with_words(team: TeamProcess) -> None:
     await add(team, "first", "second")
-    await team.board.create("lead", "third", blocked_by=[1, 2])
-    await team.board.create("lead", "fourth", role="tester")
+    await team.board.create("lead", NewTask("third", blocked_by=[1, 2]))
+    await team.board.create("lead", NewTask("fourth", role="tester"))
     await team.board.complete("lead", 2, 0)
     whys = [await refused(claim(team.another(), "alice", task)) for task in (3, 4, 2, 9)]
     assert [why.partition(".")[0] for why in whys] == [
@@ -150,7 +151,7 @@ async def test_a_claim_of_what_is_not_there_to_take_is_refused_with_words(team: 
 @pytest.mark.behaviour("assign")
 async def test_what_the_lead_gives_to_someone_is_for_that_one_whatever_its_role(team: TeamProcess) -> None:
     await member(team, "alice")
-    await team.board.create("lead", "first", role="tester")
+    await team.board.create("lead", NewTask("first", role="tester"))
     await team.board.assign("lead", 1, "alice")
     await claim(team.another(), "alice", 1)
     task = (await team.board.refresh()).tasks[1]
@@ -188,7 +189,7 @@ async def test_lead_and_user_assign_and_nobody_else(team: TeamProcess) -> None:
 @pytest.mark.behaviour("assign")
 async def test_what_is_assigned_waits_until_it_is_unblocked_and_its_owner_free(team: TeamProcess) -> None:
     await add(team, "first", "second")
-    await team.board.edit("lead", 2, add_blocked_by={1})
+    await team.board.edit("lead", 2, TaskChange(add_blocked_by={1}))
     await claim(team, "alice", 1)
     queued = await team.board.assign("lead", 2, "alice")
     assert (queued.status, queued.owner) == (TaskStatus.PENDING, "alice")
@@ -202,7 +203,7 @@ async def test_what_is_assigned_waits_until_it_is_unblocked_and_its_owner_free(t
 @pytest.mark.behaviour("complete", "task-deps")
 async def test_a_task_can_be_taken_the_moment_its_last_blocker_is_done(team: TeamProcess) -> None:
     await add(team, "first", "second", "third")
-    await team.board.edit("lead", 3, add_blocked_by={1, 2})
+    await team.board.edit("lead", 3, TaskChange(add_blocked_by={1, 2}))
     bob, other = await member(team, "bob"), team.another()
     for task in (1, 2):
         assert "is blocked" in await refused(other.board.claim(bob, 3))
@@ -224,7 +225,7 @@ async def test_only_its_owner_the_lead_and_the_user_complete_a_task(team: TeamPr
 
 @pytest.mark.behaviour("complete")
 async def test_a_task_with_a_command_is_completed_by_its_receipt(team: TeamProcess) -> None:
-    await team.board.create("lead", "parse", verify="make test")
+    await team.board.create("lead", NewTask("parse", verify="make test"))
     failed = Receipt(command="make test", workspace="/w", commit="c0ffee", exit=2, output="1 failed")
     for receipt, why in ((None, "Complete it with the receipt"), (failed, "ended with 2, not 0")):
         assert why in await refused(team.board.complete("lead", 1, 0, receipt=receipt))
@@ -316,11 +317,11 @@ async def test_a_move_repeated_after_a_crash_has_one_effect_and_the_first_outcom
 @pytest.mark.behaviour("M2")
 async def test_a_move_is_found_again_behind_a_line_put_in_by_hand(team_on_disk: TeamProcess, board_file: Path) -> None:
     """Such a line shares the number of the record behind it."""
-    made = [await team_on_disk.board.create("lead", text, cause=f"lead:{text}.0") for text in "123"]
+    made = [await team_on_disk.board.create("lead", NewTask(text), cause=f"lead:{text}.0") for text in "123"]
     lines = board_file.read_bytes().splitlines(keepends=True)
     board_file.write_bytes(b"".join([lines[0], b"<<<<<<< mine\n", *lines[1:]]))
     again = team_on_disk.another().board
-    assert [await again.create("lead", text, cause=f"lead:{text}.0") for text in "123"] == made
+    assert [await again.create("lead", NewTask(text), cause=f"lead:{text}.0") for text in "123"] == made
 
 
 # -- editing --------------------------------------------------------------------------------------
@@ -336,7 +337,7 @@ async def test_edits_of_different_fields_at_once_both_survive(team: TeamProcess)
         "role": "tester",
         "verify": "make",
     }
-    await at_once(*[team.another().board.edit("lead", 1, **{field: text}) for field, text in edits.items()])
+    await at_once(*[team.another().board.edit("lead", 1, TaskChange(**{field: text})) for field, text in edits.items()])
     task = (await team.board.refresh()).tasks[1]
     assert {field: getattr(task, field) for field in edits} == edits
 
@@ -348,7 +349,7 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
     process, wire = team.meddled()
     await process.board.refresh()
     wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
-    assert await refused(process.board.edit("alice", 1, subject="new")) == (
+    assert await refused(process.board.edit("alice", 1, TaskChange(subject="new"))) == (
         "Only bob, lead and user can edit task #1. Ask lead with SendMessage."
     )
     assert (await team.board.refresh()).tasks[1].subject == "old"
@@ -357,8 +358,8 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
 @pytest.mark.behaviour("task-authors")
 async def test_a_process_that_has_read_nothing_yet_knows_who_is_read_only(team: TeamProcess) -> None:
     await team.roster.join(Joined(name="ann", agent_type=AgentType.EXPLORE, at=0.0))
-    assert "You are read-only" in await refused(team.another().board.create("ann", "new"))
-    made = await team.another().board.create("ann", "new", owner="ann")
+    assert "You are read-only" in await refused(team.another().board.create("ann", NewTask("new")))
+    made = await team.another().board.create("ann", NewTask("new", owner="ann"))
     assert (made.role, made.owner) == ("ann", "ann")
 
 
@@ -367,9 +368,9 @@ async def test_nineteen_edges_added_at_once_stand_from_both_sides(team: TeamProc
     await add(team, *map(str, range(1, 21)))
     processes = [team.another() for _ in range(4)]
     edits = [
-        processes[task % 4].board.edit("lead", task, add_blocks={20})
+        processes[task % 4].board.edit("lead", task, TaskChange(add_blocks={20}))
         if task % 2
-        else processes[task % 4].board.edit("lead", 20, add_blocked_by={task})
+        else processes[task % 4].board.edit("lead", 20, TaskChange(add_blocked_by={task}))
         for task in range(1, 20)
     ]
     made, reasons = await at_once(*edits)
@@ -386,7 +387,7 @@ async def test_nineteen_edges_added_at_once_stand_from_both_sides(team: TeamProc
 async def test_of_edits_that_close_a_circle_at_once_the_last_is_refused_with_its_path(team: TeamProcess) -> None:
     await add(team, "one", "two", "three")
     made, reasons = await at_once(
-        *[team.another().board.edit("lead", task, add_blocked_by={task % 3 + 1}) for task in (1, 2, 3)]
+        *[team.another().board.edit("lead", task, TaskChange(add_blocked_by={task % 3 + 1})) for task in (1, 2, 3)]
     )
     assert len(made) == 2
     board = await team.another().board.refresh()
@@ -399,20 +400,23 @@ async def test_of_edits_that_close_a_circle_at_once_the_last_is_refused_with_its
 @pytest.mark.behaviour("B5", "task-deps")
 async def test_edges_to_nowhere_and_to_itself_are_refused(team: TeamProcess) -> None:
     await add(team, "one")
-    assert await refused(team.board.edit("lead", 1, add_blocked_by={1})) == "Task #1 cannot block itself. Leave #1 out."
-    why = await refused(team.board.create("lead", "two", blocked_by=[7]))
-    assert why == await refused(team.board.edit("lead", 1, add_blocks={7}))
+    assert (
+        await refused(team.board.edit("lead", 1, TaskChange(add_blocked_by={1})))
+        == "Task #1 cannot block itself. Leave #1 out."
+    )
+    why = await refused(team.board.create("lead", NewTask("two", blocked_by=[7])))
+    assert why == await refused(team.board.edit("lead", 1, TaskChange(add_blocks={7})))
     assert why.startswith("There is no task #7.")
 
 
 @pytest.mark.behaviour("task-deps")
 async def test_deleting_a_task_takes_its_edges_away_and_frees_what_waited(team: TeamProcess) -> None:
     await add(team, "one", "two")
-    await team.board.edit("lead", 2, add_blocked_by={1})
+    await team.board.edit("lead", 2, TaskChange(add_blocked_by={1}))
     await team.another().board.delete("lead", 1)
     assert (await claim(team, "bob", 2)).blocked_by == frozenset()
-    assert "deleted" in await refused(team.board.edit("lead", 2, add_blocked_by={1}))
-    assert (await team.board.create("lead", "three")).id == 3
+    assert "deleted" in await refused(team.board.edit("lead", 2, TaskChange(add_blocked_by={1})))
+    assert (await team.board.create("lead", NewTask("three"))).id == 3
 
 
 # -- damage ---------------------------------------------------------------------------------------
@@ -436,4 +440,4 @@ async def test_nobody_takes_work_from_a_damaged_board_until_a_person_accepts_the
     assert "Only a person" in await refused(process.board.accept("lead", 2))
     await process.board.accept("user", 2)
     assert (await team_on_disk.another().board.claim_next(alice)) is not None
-    assert (await process.board.create("lead", "four")).id == 4
+    assert (await process.board.create("lead", NewTask("four"))).id == 4

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -29,11 +30,11 @@ def cut_last_line(path: Path) -> None:
 async def test_who_appends_behind_a_loss_knows_of_it_as_whoever_reads_it_does(tmp_path: Path) -> None:
     with closing(JsonlStore.open(tmp_path, "team", create=True)) as store:
         first = a_board(store)
-        await first.create("lead", "kept")
-        await first.create("lead", "lost")
+        await first.create("lead", NewTask("kept"))
+        await first.create("lead", NewTask("lost"))
         cut_last_line(tmp_path / ".tasks/team/board.jsonl")
         live = a_board(store)
-        await live.create("lead", "after the loss")
+        await live.create("lead", NewTask("after the loss"))
         assert live.state == await a_board(store).refresh()
         assert live.state.damaged
         roster = Roster(LogWriter(store, FakeClock()))

@@ -10,6 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, ReadableCopies, Write
@@ -55,7 +56,7 @@ async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_o
         await until(lambda: shown)
         for name in ("alice", "bob"):
             await harness.team_state.roster.join(Joined(name=name, at=0.0))
-        await harness.team_state.board.create("lead", "parse")
+        await harness.team_state.board.create("lead", NewTask("parse"))
         await until(lambda: harness.clock.sleeping)
         await turns()
         assert shown == [(["lead"], [])]
@@ -74,7 +75,7 @@ async def test_the_last_change_is_shown_when_the_process_ends() -> None:
     shown: Shown = []
     async with kept(harness, ReadableCopies(harness.team_state, showing(shown))):
         await until(lambda: shown)
-        await harness.team_state.board.create("lead", "parse")
+        await harness.team_state.board.create("lead", NewTask("parse"))
     assert shown == [(["lead"], []), (["lead"], ["parse"])]
 
 
@@ -89,7 +90,7 @@ async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: py
     with caplog.at_level(logging.WARNING):
         async with kept(harness, ReadableCopies(harness.team_state, fail)):
             await until(lambda: tried)
-            await harness.team_state.board.create("lead", "parse")
+            await harness.team_state.board.create("lead", NewTask("parse"))
             await pause(harness)
             await until(lambda: len(tried) == 2)
     assert "not a regular file" in caplog.text

@@ -10,6 +10,7 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Interrupt, Plain
 from deskmate.core.team.status import Idle, status_word
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -113,7 +114,7 @@ async def test_whom_the_user_interrupted_is_at_rest_though_peers_write_and_tasks
         runner.in_between(add)
 
     async def add(writer: LogWriter, roster: Roster) -> None:
-        await Board(writer, roster).create(LEAD, "for nobody else", owner="alice")
+        await Board(writer, roster).create(LEAD, NewTask("for nobody else", owner="alice"))
 
     def alice(asked: Asked) -> Say:
         request = request_in(asked, "shutdown_request")

@@ -8,6 +8,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import BOARD
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.prompt.live_output import LiveOutput
+from deskmate.core.team.task_fields import TaskChange
 from deskmate.core.team.tasks import Created, Receipt, Revision, TaskStatus
 from deskmate.errors import TaskRefused
 from deskmate.ports import Ran
@@ -181,7 +182,7 @@ async def test_a_command_with_a_secret_or_a_stand_in_verifies_no_task(desks: Boa
     )
     await add(desks, "lex")
     with pytest.raises(TaskRefused, match="The verify command of task #1 cannot run"):
-        await desks.board.edit("lead", 1, verify=f"echo {word}")
+        await desks.board.edit("lead", 1, TaskChange(verify=f"echo {word}"))
     assert desks.task(1).verify is None
 
 

@@ -7,7 +7,7 @@ roster_fold     the roster folded from its records
 tasks           tasks and the records of the board
 board_fold      the board folded from its records
 board_rules     who may do what to which task, and when
-task_fit        which members can take a task by themselves
+task_fields     the fields of a task to create or change
 messages        the kinds of mail and their envelope
 handshakes      requests with exactly one response, as one table
 open_questions  what waits for a person's answer

@@ -5,11 +5,12 @@ A fold never raises. A record that breaks a rule, is damaged or is unknown chang
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team.board_rules import breach, edges_after
+from deskmate.core.team.task_fields import TEXTS
 from deskmate.core.team.tasks import (
     Assigned,
     BoardEvent,
@@ -29,7 +30,6 @@ from deskmate.core.team.tasks import (
 )
 
 NOTES_KEPT = 20
-_WORDS = ("subject", "description", "active_form", "role", "verify")
 
 
 def fold(board: BoardState, items: Iterable[Item]) -> BoardState:
@@ -136,17 +136,19 @@ def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task
 def _created(event: Created) -> Task:
     return Task(
         id=event.task,
-        subject=event.subject,
-        description=event.description,
-        active_form=event.active_form,
+        **_given_texts(event),
         owner=event.owner,
         blocked_by=event.blocked_by,
-        role=event.role or None,
-        verify=event.verify or None,
         created=event.at,
         updated=event.at,
         created_by=event.by,
     )
+
+
+def _given_texts(event: Created | TaskEdited) -> dict[str, Any]:
+    """Return the texts that a record has. An empty role or command is none."""
+    texts = {name: text for name in TEXTS if (text := getattr(event, name)) is not None}
+    return texts | {name: texts[name] or None for name in ("role", "verify") if name in texts}
 
 
 def _edited(board: BoardState, event: TaskEdited, number: int) -> Iterator[Task]:
@@ -165,16 +167,9 @@ def _attributed(task: Task, changed: Iterable[str], by: str, number: int) -> Tas
 
 def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
     """Return a task with its new text. The member that changed a field is its author from now on."""
-    after = replace(
-        task,
-        subject=task.subject if event.subject is None else event.subject,
-        description=task.description if event.description is None else event.description,
-        active_form=task.active_form if event.active_form is None else event.active_form,
-        role=task.role if event.role is None else event.role or None,
-        verify=task.verify if event.verify is None else event.verify or None,
-    )
+    after = replace(task, **_given_texts(event))
     # Sending the same text again does not change its author: an edit without effect must not hide who wrote it.
-    changed = [name for name in _WORDS if getattr(after, name) != getattr(task, name)]
+    changed = [name for name in TEXTS if getattr(after, name) != getattr(task, name)]
     return _attributed(after, changed, event.by, number)
 
 

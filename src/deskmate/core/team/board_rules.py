@@ -10,6 +10,7 @@ from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER
 from deskmate.core.policy.secret_placeholders import refusal_to_run
+from deskmate.core.team.task_fields import TEXTS
 from deskmate.core.team.tasks import (
     Assigned,
     BoardEvent,
@@ -214,8 +215,8 @@ def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str |
 def _changed(board: BoardState, event: TaskEdited) -> list[Task]:
     """Return the tasks that an edit changes. A new edge changes the task that has to wait."""
     others = [board.tasks[id] for id in sorted(event.add_blocks)]
-    words = (event.subject, event.description, event.active_form, event.role, event.verify)
-    own = event.add_blocked_by or event.remove_blocked_by or any(word is not None for word in words)
+    words = any(getattr(event, name) is not None for name in TEXTS)
+    own = event.add_blocked_by or event.remove_blocked_by or words
     return [board.tasks[event.task], *others] if own or not others else others
 
 

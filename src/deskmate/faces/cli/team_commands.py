@@ -156,12 +156,12 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
 @click.option("--verify", metavar="COMMAND", help="Require this command to succeed before the task is done.")
 @_team_option
 @click.pass_context
-def add(ctx: click.Context, /, subject: str, team: str | None, **fields: object) -> int:
+def add(ctx: click.Context, /, subject: str, team: str | None, blocked_by: tuple[str, ...], **fields: Any) -> int:
     """Put a task on the board. SUBJECT is one line."""
     with importing():
         from deskmate.faces.cli.output import action_output
 
-    return action_output.add(ctx.meta["workspace"], team, subject, **fields)
+    return action_output.add(ctx.meta["workspace"], team, subject, blocked_by, **fields)
 
 
 @board.command()

@@ -4,8 +4,10 @@ Every change is decided on the same board that it is appended to. If two members
 other is told who has it. The roster says who can be given work. Epochs are set here. A model never sees them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from typing import TypeVar
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import BOARD
@@ -14,6 +16,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import board_fold, tasks
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import Member, recipient_refusal
+from deskmate.core.team.task_fields import NewTask, TaskChange, values
 from deskmate.core.team.tasks import (
     EMPTY,
     Assigned,
@@ -32,6 +35,7 @@ from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.log_writer import Folded, LogWriter
 from deskmate.runtime.streams.roster import Roster
 
+F = TypeVar("F", NewTask, TaskChange)
 _Make = Callable[[tasks.BoardState], BoardEvent | str | None]
 
 
@@ -55,83 +59,41 @@ class Board:
         """Continue with the board of another team."""
         self._folded.begin_again()
 
-    async def create(
-        self,
-        by: str,
-        subject: str,
-        *,
-        description: str = "",
-        active_form: str = "",
-        blocked_by: Iterable[int] = (),
-        owner: str | None = None,
-        role: str | None = None,
-        verify: str | None = None,
-        cause: str | None = None,
-    ) -> Task:
+    async def create(self, by: str, new: NewTask, *, cause: str | None = None) -> Task:
         """Put a task on the board under the next number. A repeated cause returns the task that it created.
 
         A task that a read-only member creates for itself stays its own: nobody else takes it, even if it is given back.
         Raises TaskRefused for an owner that is not on the team. An owner that leaves meanwhile does not get the task.
         Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
-        blockers = frozenset(blocked_by)
-        verify = verify and self._writer.redaction.text(verify)
+        new = self._redacted(new)
 
         def event(board: tasks.BoardState) -> Created:
-            mine = owner == by and self._reads_only(by) and (not role or role == self._roster.state.members[by].role)
-            return Created(
-                by=by,
-                at=self._now(),
-                cause=cause,
-                task=board.next_id,
-                subject=subject,
-                description=description,
-                active_form=active_form,
-                blocked_by=blockers,
-                owner=owner,
-                role=by if mine else role,
-                verify=verify,
-            )
+            wanted = replace(new, role=by) if self._is_private(by, new) else new
+            return Created(by=by, at=self._now(), cause=cause, task=board.next_id, **values(wanted))
 
-        made = await (self._give(owner, event, cause) if owner else self._change(event, cause))
+        made = await (self._give(new.owner, event, cause) if new.owner else self._change(event, cause))
         assert isinstance(made, Created)
         return self.state.tasks[made.task]
 
-    async def edit(
-        self,
-        by: str,
-        task: int,
-        *,
-        subject: str | None = None,
-        description: str | None = None,
-        active_form: str | None = None,
-        role: str | None = None,
-        verify: str | None = None,
-        add_blocked_by: Iterable[int] = (),
-        remove_blocked_by: Iterable[int] = (),
-        add_blocks: Iterable[int] = (),
-        cause: str | None = None,
-    ) -> Task:
-        """Change the given texts and dependencies. An empty role or verify removes the old one.
+    async def edit(self, by: str, task: int, change: TaskChange, *, cause: str | None = None) -> Task:
+        """Change the given texts and dependencies.
 
         Raises TaskRefused unless creator, owner, lead or user asks for it. Blocking a task counts as editing it.
         Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
-        edited = TaskEdited(
-            by=by,
-            at=self._now(),
-            cause=cause,
-            task=task,
-            subject=subject,
-            description=description,
-            active_form=active_form,
-            role=role,
-            verify=verify and self._writer.redaction.text(verify),
-            add_blocked_by=frozenset(add_blocked_by),
-            remove_blocked_by=frozenset(remove_blocked_by),
-            add_blocks=frozenset(add_blocks),
-        )
+        edited = TaskEdited(by=by, at=self._now(), cause=cause, task=task, **values(self._redacted(change)))
         return await self._on(task, lambda _: edited, cause)
+
+    def _is_private(self, by: str, new: NewTask) -> bool:
+        """Return whether a read-only member creates a task for itself."""
+        if new.owner != by or not self._reads_only(by):
+            return False
+        return not new.role or new.role == self._roster.state.members[by].role
+
+    def _redacted(self, wanted: F) -> F:
+        """Return a new task or a change with the secrets in its command replaced, so that the rules refuse it."""
+        return replace(wanted, verify=wanted.verify and self._writer.redaction.text(wanted.verify))
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
         """Take a task for a member and start it. Raises TaskRefused with who has it or what it waits for."""

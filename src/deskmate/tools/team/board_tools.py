@@ -6,7 +6,7 @@ its call, so that a call repeated after a crash changes nothing twice.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -17,6 +17,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import AgentKind, tools_of
 from deskmate.core.prompt.frames import task_text, unframed
+from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import (
     BoardState,
     Receipt,
@@ -105,17 +106,9 @@ class TaskCreate(Described):
             raise ToolError(
                 "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
             )
-        task = await context.board.create(
-            context.me.name,
-            arguments.subject,
-            description=arguments.description,
-            active_form=arguments.active_form,
-            blocked_by=arguments.blocked_by,
-            owner=context.roster.spelled(arguments.owner) if arguments.owner else None,
-            role=arguments.role,
-            verify=arguments.verify,
-            cause=context.call,
-        )
+        new = NewTask(**arguments.model_dump(exclude={"team_name"}))
+        new = replace(new, owner=context.roster.spelled(new.owner) if new.owner else None)
+        task = await context.board.create(context.me.name, new, cause=context.call)
         waits = blockers(context.board.state, task)
         role = f"[role {quoted(one_line(task.role))}] " if task.role else ""
         created = f"Created #{task.id} {role}{one_line(task.subject)}" + (
@@ -151,13 +144,13 @@ class TaskUpdate(Described):
     async def run(self, arguments: UpdateArguments, context: ToolContext) -> Result:
         """Change the task and return its new state."""
         arguments.check_team(context)
-        given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
-        if not given:
+        change = TaskChange(**arguments.model_dump(exclude={"task_id", "team_name", "status", "owner"}))
+        status, owner = arguments.status, arguments.owner
+        if change == TaskChange() and status is owner is None:
             known = "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
             raise ToolError(f"There is nothing to change. Set at least one of {known}.")
-        status, owner = given.pop("status", None), given.pop("owner", None)
         owner = context.roster.spelled(owner) if owner else owner
-        return await task_update.update(context, task_update.Update(arguments.task_id, given, owner, status))
+        return await task_update.update(context, task_update.Update(arguments.task_id, change, owner, status))
 
 
 class TaskList(Described):

@@ -3,17 +3,18 @@
 Models often repeat what is already true, so that is not an error. The rules are in `core.team.board_rules`.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, assert_never
+from collections.abc import Awaitable, Callable, Iterable
+from typing import assert_never
 
 from deskmate.core.agent.notices import taken
+from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import IN_CHARGE, blob_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.board_rules import may_edit, refusal
-from deskmate.core.team.task_fit import untaken_text
+from deskmate.core.team.task_fields import TaskChange
 from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, ToolError
@@ -25,10 +26,10 @@ _OUTPUT_BYTES = 4 * 1024
 
 @frozen
 class Update:
-    """The changes to make to a task. `edits`: the arguments for `Board.edit`."""
+    """The changes to make to a task."""
 
     task: int
-    edits: Mapping[str, Any]
+    change: TaskChange
     owner: str | None
     status: TaskStatus | None
 
@@ -63,7 +64,7 @@ def _steps(context: ToolContext, wanted: Update) -> tuple[_Step, ...]:
     if wanted.status is TaskStatus.DELETED:
         # Do not change the owner first: claiming a task must not be a way to delete it.
         return _edit, _set_status
-    if may_edit(_task(context, wanted), context.me.name) or wanted.edits.get("add_blocked_by"):
+    if may_edit(_task(context, wanted), context.me.name) or wanted.change.add_blocked_by:
         return _edit, _hand_over, _set_status
     if wanted.owner == context.me.name:
         return _hand_over, _edit, _set_status
@@ -111,9 +112,9 @@ def _is_under_way(context: ToolContext, task: Task) -> bool:
 
 
 async def _edit(context: ToolContext, wanted: Update) -> str:
-    if not wanted.edits:
+    if wanted.change == TaskChange():
         return ""
-    await context.board.edit(context.me.name, wanted.task, **wanted.edits, cause=f"{context.call}/edit")
+    await context.board.edit(context.me.name, wanted.task, wanted.change, cause=f"{context.call}/edit")
     return "edited"
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Note, Receipt, Task, TaskStatus
 from deskmate.faces.common.items.task_items import TaskItem
 from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
@@ -28,14 +29,18 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 async def worked(team: OpenTeam, clock: FakeClock) -> None:
     """Put up a board with a task in every state."""
     board, members = team.board, team.roster.state.members
-    await board.create("lead", "list the endpoints", verify="test -f endpoints.md")
-    await board.create("lead", "read the API", description="Every endpoint.\nAnd who calls it.", verify="make check")
-    await board.create("lead", "write the schema", blocked_by=[2], role="schema", verify="test -f schema.graphql")
-    await board.create("lead", "port the page", blocked_by=[3], owner="bob")
-    await board.create("lead", "look at the logs")
-    await board.create("lead", "tell the users", blocked_by=[3, 5], description="A letter of one page.")
-    await board.create("lead", "find a name", owner="carol")
-    await board.create("lead", "sweep")
+    await board.create("lead", NewTask("list the endpoints", verify="test -f endpoints.md"))
+    await board.create(
+        "lead", NewTask("read the API", description="Every endpoint.\nAnd who calls it.", verify="make check")
+    )
+    await board.create(
+        "lead", NewTask("write the schema", blocked_by=[2], role="schema", verify="test -f schema.graphql")
+    )
+    await board.create("lead", NewTask("port the page", blocked_by=[3], owner="bob"))
+    await board.create("lead", NewTask("look at the logs"))
+    await board.create("lead", NewTask("tell the users", blocked_by=[3, 5], description="A letter of one page."))
+    await board.create("lead", NewTask("find a name", owner="carol"))
+    await board.create("lead", NewTask("sweep"))
     first = await board.claim(members["alice"], 1)
     output = "".join(f"line {n}\n" for n in range(14))
     receipt = Receipt(
@@ -57,7 +62,7 @@ async def free(team: OpenTeam, clock: FakeClock) -> None:
 
 async def thousand(team: OpenTeam, clock: FakeClock) -> None:
     for n in range(1, 1001):
-        await team.board.create("lead", f"task number {n}", blocked_by=[n - 1] if n % 3 == 0 else [])
+        await team.board.create("lead", NewTask(f"task number {n}", blocked_by=[n - 1] if n % 3 == 0 else []))
 
 
 # -- the order ------------------------------------------------------------------------------------
@@ -225,7 +230,9 @@ def test_no_line_of_a_task_is_too_wide_or_obeyed(cells: int) -> None:
 async def test_the_board_fits_whatever_its_size_and_whatever_it_holds(tmp_path: Path, size: tuple[int, int]) -> None:
     async def odd(team: OpenTeam, clock: FakeClock) -> None:
         for n, subject in enumerate(ODD):
-            await team.board.create("lead", subject, description=subject, verify=subject, blocked_by=[n] if n else [])
+            await team.board.create(
+                "lead", NewTask(subject, description=subject, verify=subject, blocked_by=[n] if n else [])
+            )
 
     async with show_panel(BoardPanel(), tmp_path, odd, size) as shown:
         for _ in range(12):

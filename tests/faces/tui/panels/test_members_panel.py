@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
+from deskmate.core.team.task_fields import NewTask
 from deskmate.faces.tui.panels.members_panel import Members, in_order, window
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -111,7 +112,7 @@ async def test_sixty_need_no_more_widgets_than_one(tmp_path: Path) -> None:
 
 async def test_where_there_is_little_room_the_name_is_whole_and_the_status_gives_way(tmp_path: Path) -> None:
     async def claimed(team: OpenTeam, clock: FakeClock) -> None:
-        await team.board.create("lead", "write")
+        await team.board.create("lead", NewTask("write"))
         await team.board.claim(team.roster.state.members["a-rather-long-name"], 1)
 
     async with session_at(await made(tmp_path, claimed, ("a-rather-long-name", "dev"), ("bob", "dev"))) as session:

@@ -11,6 +11,7 @@ from deskmate.app import Feed
 from deskmate.app.session import attended
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import EMPTY
 from deskmate.faces.common.items.question_items import question_groups
 from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
@@ -35,7 +36,7 @@ NOBODY = People({}, EMPTY, NOW)
 
 
 async def bash(team: OpenTeam) -> None:
-    await team.board.create("lead", "write the schema")
+    await team.board.create("lead", NewTask("write the schema"))
     await team.board.claim(team.roster.state.members["alice"], 1)
     command = "cd api &&\n\tmake \x1b[8mclean\u202e && make"
     await ask(team, "alice", "bash", {"command": command, "timeout": 60}, "no rule allows it", "allow bash(cd api *)")

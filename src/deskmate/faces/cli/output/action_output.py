@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,8 @@ from deskmate.app.question_answers import look_at_questions
 from deskmate.app.user_actions import TaskChanged
 from deskmate.app.user_answers import Answer
 from deskmate.core.team.open_questions import Question
+from deskmate.core.team.task_fields import NewTask
+from deskmate.core.team.tasks import parse_id
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.question_text import answered_line, shell_lines
 from deskmate.faces.common.error_log import logging_to
@@ -81,9 +83,10 @@ def stop(folder: Path | None, team: str | None, name: str) -> int:
     return put([f"{stopped.member}@{stopped.team} {word}{said}"]) or EXIT_CODES[stopped.end]
 
 
-def add(folder: Path | None, team: str | None, subject: str, **fields: Any) -> int:
-    """Put a task on the board."""
-    return _put_task("added", _wait_for(partial(user_actions.add_task, folder, team, subject, **fields)))
+def add(folder: Path | None, team: str | None, subject: str, blocked_by: Iterable[str], **fields: Any) -> int:
+    """Put a task on the board. Raises BadInput for an invalid task id."""
+    new = NewTask(subject, blocked_by=[parse_id(one) for one in blocked_by], **fields)
+    return _put_task("added", _wait_for(partial(user_actions.add_task, folder, team, new)))
 
 
 def assign(folder: Path | None, team: str | None, task: str, name: str) -> int:
