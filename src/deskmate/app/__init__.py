@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         state_folder,
         wants_colour,
     )
+    from deskmate.fs.safe_files import read_regular
     from deskmate.ports import ToolContext
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import (
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     )
     from deskmate.tools.tool_base import Arguments, Described
     from deskmate.trust.known_secrets import redaction_of, seclude
-    from deskmate.workspace.blob_folders import read_regular
     from deskmate.workspace.descriptors import raise_open_files
 
 # What one message holds, with some room for how it is written.
@@ -122,7 +122,7 @@ _WHERE = {
     "Arguments": "tools.tool_base",
     "Described": "tools.tool_base",
     "raise_open_files": "workspace.descriptors",
-    "read_regular": "workspace.blob_folders",
+    "read_regular": "fs.safe_files",
 }
 
 

@@ -5,7 +5,6 @@ import errno
 import fcntl
 import os
 import re
-import stat
 import struct
 import threading
 from collections.abc import Iterator
@@ -15,12 +14,12 @@ from zlib import crc32
 
 from deskmate.errors import StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
+from deskmate.fs.safe_files import FOLDER, NotRegular, open_regular
 
 LOCK = ".lock"
 MOUNTS = Path("/proc/self/mountinfo")
 _MARK = struct.Struct("<QQQI")
 _MARKS = 128
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 # Mount options with which another machine does not see our locks.
 _LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "nobrl"}
@@ -95,19 +94,13 @@ class PrivateFolder:
 
     def open(self, name: str, flags: int) -> int:
         """Open a regular file in this folder. Raises StoreCorrupt for anything else of that name."""
+        folder = self.reach(create=bool(flags & os.O_CREAT))
         try:
-            fd = self.files.open(name, flags, self.reach(create=bool(flags & os.O_CREAT)))
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
-                raise self._not_a_file(name) from error
-            raise
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise self._not_a_file(name)
-        return fd
-
-    def _not_a_file(self, name: str) -> StoreCorrupt:
-        return StoreCorrupt(f"{self.path / name} is not a regular file", "Move it away, then start again.")
+            return open_regular(lambda: self.files.open(name, flags, folder), self.path / name)
+        except NotRegular as error:
+            raise StoreCorrupt(
+                f"{self.path / name} is not a regular file", "Move it away, then start again."
+            ) from error
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -244,7 +237,7 @@ def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> 
     # Also if it existed: its creator may not have reached this line yet, or died before it.
     files.sync_folder(parent)
     try:
-        fd = os.open(name, _FOLDER, dir_fd=parent)
+        fd = os.open(name, FOLDER, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             raise UnsafeFolder(

@@ -24,6 +24,7 @@ from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import LOCK, PrivateFolder
+from deskmate.fs.safe_files import small_file
 from deskmate.stores.jsonl_store import TASKS, TEAMS
 from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
@@ -34,8 +35,6 @@ TEAM_PART, TASKS_PART = "team", "tasks"
 _PARTS = ((TASKS, TASKS_PART), (TEAMS, TEAM_PART))
 # The files that are made in a team's folder before its first record, including drafts of a signature.
 BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
-_MOST_BYTES = 4096
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
 
 
@@ -185,15 +184,6 @@ def _is_name(text: str) -> bool:
     except BadName:
         return False
     return True
-
-
-def small_file(file: Path) -> bytes:
-    """Return the content of a small file, empty if it does not exist or cannot be read."""
-    try:
-        with open(os.open(file, _READ), "rb") as opened:
-            return opened.read(_MOST_BYTES)
-    except OSError:
-        return b""
 
 
 def _mark(workspace: Path, key: bytes, place: str) -> bytes:

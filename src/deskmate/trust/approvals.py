@@ -4,9 +4,7 @@ Faces show what is new and ask. Only exactly the bytes that were approved count.
 bytes that are used: a file is not read twice.
 """
 
-import fcntl
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,14 +23,13 @@ from deskmate.core.policy.trusted_files import (
 )
 from deskmate.core.values import frozen
 from deskmate.errors import BadRecord, Refused, StoreUnavailable
+from deskmate.fs.safe_files import file_lock, private_folder, read_up_to, regular_file, replace_file
 from deskmate.trust.folders import current_folder, workspace_of
 from deskmate.trust.project_files import definitions_at, definitions_in, seen_in
-from deskmate.workspace.blob_folders import private_folder, replace_file
 
 FILE = "trust.json"
-_LOCK = "trust.lock"
+LOCK = "trust.lock"
 _MOST_BYTES = 16_000_000
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @frozen
@@ -115,11 +112,11 @@ class Trust:
     def all(self) -> dict[str, dict[str, str]]:
         """Return all approvals. Raises BadRecord if the file cannot be relied on."""
         try:
-            with open(os.open(self.file, _READ), "rb") as file:
-                found = os.fstat(file.fileno())
-                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            with regular_file(self.file) as fd:
+                found = os.fstat(fd)
+                if found.st_uid != os.geteuid() or found.st_mode & 0o022:
                     raise BadRecord("it must be a file that you own and only you can write")
-                return read_trust(file.read(_MOST_BYTES))
+                return read_trust(read_up_to(fd, _MOST_BYTES))
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (BadRecord, OSError) as error:
@@ -160,7 +157,8 @@ class Trust:
             return {}
 
     def _change(self, change: Callable[[dict[str, dict[str, str]]], Mapping[str, Approved]]) -> None:
-        with own_folder(self._state) as folder, locked(folder):
+        # Locked: otherwise an approval that is revoked meanwhile could come back.
+        with own_folder(self._state) as folder, file_lock(folder, LOCK):
             replace_file(folder, FILE, write_trust(change(self._known())))
 
 
@@ -175,12 +173,3 @@ def own_folder(state: Path) -> Iterator[int]:
         raise StoreUnavailable(
             f"Cannot use {state}: {error.strerror}", "Make it a folder that you may write to."
         ) from error
-
-
-@contextmanager
-def locked(folder: int) -> Iterator[None]:
-    """Block changes by other processes meanwhile. Otherwise a revoked approval could come back."""
-    opened = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    with open(opened, "rb") as lock:
-        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
-        yield

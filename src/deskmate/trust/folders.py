@@ -13,7 +13,8 @@ from deskmate.config import environment
 from deskmate.core.log.names import BOARD, SPEND
 from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
-from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
+from deskmate.fs.safe_files import small_file
+from deskmate.stores.archive import founding, is_unused, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.workspace.sandbox.mounts import homes

@@ -15,6 +15,7 @@ from deskmate.core.policy.trusted_files import NOTES, SETTINGS, SKILL, SKILLS, D
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
+from deskmate.fs.safe_files import read_regular
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
@@ -151,8 +152,7 @@ def branch_of(place: Path) -> str | None:
 
 
 def _line_of(file: Path) -> str:
-    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as opened:
-        return opened.read(_MOST_OF_GIT).decode(errors="replace").strip()
+    return read_regular(os.path.realpath(file), _MOST_OF_GIT).decode(errors="replace").strip()
 
 
 def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:

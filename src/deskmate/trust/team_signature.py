@@ -15,11 +15,11 @@ from pathlib import Path
 from deskmate.core.policy.trusted_files import signature
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreUnavailable
-from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
+from deskmate.fs.safe_files import file_lock, private_folder, replace_file, small_file
+from deskmate.stores.archive import BARE, SIGNATURE, teams_from
 from deskmate.stores.jsonl_store import TASKS, TEAMS
-from deskmate.trust.approvals import locked, own_folder
+from deskmate.trust.approvals import LOCK, own_folder
 from deskmate.trust.folders import home_of
-from deskmate.workspace.blob_folders import private_folder, replace_file
 from deskmate.workspace.git.git_index import hash_size, names, read_index
 
 KEY = "teams.key"
@@ -122,7 +122,7 @@ class Signing:
 
     def _new_key(self) -> bytes:
         """Create the user's key, unless another process just did."""
-        with own_folder(self.state) as folder, locked(folder):
+        with own_folder(self.state) as folder, file_lock(folder, LOCK):
             if (key := self._key()) is None:
                 key = secrets.token_bytes(_KEY_BYTES)
                 replace_file(folder, KEY, key)

@@ -23,8 +23,9 @@ from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder, hint_of
+from deskmate.fs.safe_files import new_file, private_folder, replace_file
 from deskmate.ports import Ran
-from deskmate.workspace.blob_folders import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
+from deskmate.workspace.blob_names import BLOBS, TEAMS, is_own_blob, own_blob
 from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
 from deskmate.workspace.command_output import MAX_BLOB, Output, clean
 from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words

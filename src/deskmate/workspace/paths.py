@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from deskmate.errors import ToolError
+from deskmate.fs.safe_files import FOLDER
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 OURS = frozenset({".teams", ".tasks"})
 MAX_LINKS = 40
 MAX_PATH = 4096

@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from deskmate.errors import ToolError
-from deskmate.workspace.blob_folders import TEAMS, private_folder, read_regular, replace_file
+from deskmate.fs.safe_files import private_folder, read_regular, replace_file
+from deskmate.workspace.blob_names import TEAMS
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.processes import Mark, end, start_of
 

@@ -7,17 +7,15 @@ import contextlib
 import errno
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
+from deskmate.fs.safe_files import NotRegular, create_file, read_up_to, regular_file
 from deskmate.workspace.paths import Place
 
 MAX_READ = 16_000_000
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Errors of disks without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 Listing: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
@@ -30,40 +28,27 @@ def opened(place: Place) -> Iterator[int]:
         raise ToolError(f"{place.path} is a folder. Name a file in it: glob lists them.")
     if len(place.rest) > 1:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    try:
-        fd = os.open(place.rest[0], _READ, dir_fd=place.folder)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
+    with contextlib.ExitStack() as stack:
+        try:
+            fd = stack.enter_context(regular_file(place.rest[0], place.folder))
+        except NotRegular as error:
+            if error.errno == errno.ELOOP:
+                raise ToolError(f"{place.path} changed while it was opened. Try again.") from error
             raise _special(place) from error
-        if error.errno == errno.ELOOP:
-            raise ToolError(f"{place.path} changed while it was opened. Try again.") from error
-        raise
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _special(place)
         yield fd
-    finally:
-        os.close(fd)
 
 
 def content(place: Place, most: int = MAX_READ) -> bytes:
     """Return the bytes of a file. Raises ToolError if there are more than `most`."""
     with opened(place) as fd:
         size = os.fstat(fd).st_size
-        data = b"" if size > most else _read(fd, most + 1)
+        data = b"" if size > most else read_up_to(fd, most + 1)
     if max(size, len(data)) > most:
         raise ToolError(
             f"{place.path} has {max(size, len(data)):,} bytes, more than the {most:,} that can be read at once. "
             "Use grep, or bash with head or sed, to see a part of it."
         )
     return data
-
-
-def _read(fd: int, most: int) -> bytes:
-    data = bytearray()
-    while len(data) < most and (more := os.read(fd, min(most - len(data), 1 << 20))):
-        data += more
-    return bytes(data)
 
 
 def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
@@ -85,7 +70,7 @@ def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
 def _put(place: Place, data: bytes, known: str | None, temporary: str) -> None:
     try:
         # A user who may not read the old file must not read the new one either, not even for a moment.
-        fd = os.open(temporary, _NEW, 0o666 if known is None else 0o600, dir_fd=place.folder)
+        fd = create_file(temporary, 0o666 if known is None else 0o600, place.folder)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
@@ -126,7 +111,7 @@ def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
     try:
         with opened(place) as standing:
             old = os.fstat(standing)
-            same = old.st_size <= MAX_READ and fingerprint(_read(standing, MAX_READ + 1)) == known
+            same = old.st_size <= MAX_READ and fingerprint(read_up_to(standing, MAX_READ + 1)) == known
     except FileNotFoundError as error:
         raise _gone(place) from error
     if not same:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deskmate.core.values import frozen
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import read_regular
 
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 20

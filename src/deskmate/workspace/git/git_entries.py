@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from deskmate.core.values import frozen
-from deskmate.workspace.blob_folders import read_regular
-from deskmate.workspace.paths import FOLDER, OURS, shown
+from deskmate.fs.safe_files import FOLDER, read_regular
+from deskmate.workspace.paths import OURS, shown
 
 _HOLD = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_TO_OWNER = 0o700

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from deskmate.core.values import frozen
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import read_regular
 from deskmate.workspace.paths import plain
 
 MAX_BYTES = 256_000_000

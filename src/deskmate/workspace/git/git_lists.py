@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from deskmate.core.values import frozen
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import open_folder, read_regular
 from deskmate.workspace.git.git_index import Contents, contents, hash_size, is_unsafe, read_index
 from deskmate.workspace.git.repositories import GIT, GitFolder, submodules
-from deskmate.workspace.paths import FOLDER, is_ours, shown
+from deskmate.workspace.paths import is_ours, shown
 
 INDEX, CONFLICTS, ASIDE = "index", "MERGE_RR", "deskmate-removed"
 _MAX_INDEX, _MAX_SMALL, _MAX_WORKTREES, _MAX_CACHED = 100_000_000, 1_000_000, 100, 200
@@ -176,13 +176,10 @@ def _set_aside(index: Path, why: str) -> str:
     """Rename an index, so that git does not read it. Return a sentence about it."""
     aside = f"{index.name}.{ASIDE}"
     try:
-        folder = os.open(index.parent, FOLDER)
-        try:
+        with open_folder(index.parent) as folder:
             if os.path.lexists(index.with_name(aside)):
                 aside += f"-{secrets.token_hex(4)}"
             os.rename(index.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        finally:
-            os.close(folder)
     except OSError as error:
         return f"{shown(str(index))} {why}, and could not be renamed: {error.strerror}. Remove it before you use git."
     return (
@@ -214,11 +211,8 @@ def _is_file_of(top: Path | None, path: bytes) -> bool:
 
 def _remove(file: Path) -> bool:
     try:
-        folder = os.open(file.parent, FOLDER)
-        try:
+        with open_folder(file.parent) as folder:
             os.unlink(file.name, dir_fd=folder)
-        finally:
-            os.close(folder)
     except OSError:
         return False
     return True

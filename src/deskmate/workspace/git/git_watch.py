@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import read_regular
 from deskmate.workspace.git.git_entries import (
     MAX_ENTRIES,
     MAX_LOCKS,

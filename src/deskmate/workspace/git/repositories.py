@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from deskmate.core.values import frozen
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import read_regular
 from deskmate.workspace.git.git_index import Contents, contents, hash_size, read_index
 from deskmate.workspace.paths import OURS
 

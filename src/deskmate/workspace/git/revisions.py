@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from deskmate.workspace.blob_folders import read_regular
+from deskmate.fs.safe_files import read_regular
 from deskmate.workspace.git.repositories import GIT, HEAD, is_repository, named_by
 
 _MAX_REF, _MAX_PACKED = 4096, 16_000_000

@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
-from deskmate.workspace.blob_folders import TASKS, private_folder
+from deskmate.fs.safe_files import private_folder
+from deskmate.workspace.blob_names import TASKS
 from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import shown

@@ -8,7 +8,6 @@ command leaves there are recognized, even if Deskmate is killed.
 
 import contextlib
 import errno
-import fcntl
 import json
 import logging
 import os
@@ -19,19 +18,16 @@ from pathlib import Path
 from typing import TypedDict
 
 from deskmate.errors import SystemProblem, ToolError, hint_of
-from deskmate.workspace.blob_folders import replace_file
+from deskmate.fs.safe_files import create_file, file_lock, open_folder, read_up_to, regular_file, replace_file
 from deskmate.workspace.git.git_entries import Entries, Entry, scan
 from deskmate.workspace.git.git_watch import refuse_outward, remove_left
-from deskmate.workspace.paths import FOLDER, shown
+from deskmate.workspace.paths import shown
 from deskmate.workspace.processes import is_living, start_of
 from deskmate.workspace.sandbox.protected_paths import Guard
 
 log = logging.getLogger(__name__)
 
 _LIST, _LOCK = "placeholders.json", "placeholders.lock"
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATIENCE_SECONDS, _LOOK_SECONDS = 30.0, 0.02
 _NO_FILES = {errno.EMFILE, errno.ENFILE}
 # It is gone already, or the user has put something there.
@@ -145,12 +141,7 @@ class Placeholders:
         """Lock the list, so that no other process of this user changes it or its paths. Yield its folder, open."""
         folder = self._file.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:
-            fd = os.open(folder / _LOCK, _OPEN, 0o600)
-            stack.callback(os.close, fd)
-            opened = os.open(folder, FOLDER)
-            stack.callback(os.close, opened)
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        with open_folder(folder) as opened, file_lock(opened, _LOCK):
             yield opened
 
     def _read(self) -> _Listed:
@@ -189,7 +180,7 @@ def _stand_in(guard: Guard) -> None:
     if guard.content is None:
         os.mkdir(guard.path)
         return
-    fd = os.open(guard.path, _NEW, 0o644)
+    fd = create_file(guard.path, 0o644)
     try:
         os.write(fd, guard.content)
     finally:
@@ -221,11 +212,8 @@ def _remove(path: str, content: str | None) -> None:
     if content is None:
         os.rmdir(path)
         return
-    fd = os.open(path, _READ)
-    try:
+    with regular_file(path) as fd:
         # Empty because a kill came before it was written, or unchanged. Anything else was written by somebody.
-        ours = os.read(fd, len(content) + 1).decode(errors="replace") in ("", content)
-    finally:
-        os.close(fd)
+        ours = read_up_to(fd, len(content) + 1).decode(errors="replace") in ("", content)
     if ours:
         os.unlink(path)

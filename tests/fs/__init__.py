@@ -1,0 +1,1 @@
+"""Safe files: what is read, written and locked by descriptor."""
