@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from deskmate.core.prompt.prompts import Usage
+from deskmate.testing import Say, Use
 from deskmate.testing.formats import anthropic_format, openai_format
-from deskmate.testing.scripts import Answer, Say, Use
+from deskmate.testing.scripts import Answer
 
 # Models by what they do: one asks for a call first, the other only talks.
 CALLS, TALKS = "gpt-5", "gpt-5-mini"

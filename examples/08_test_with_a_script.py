@@ -6,13 +6,13 @@ pytest examples/08_test_with_a_script.py
 from pathlib import Path
 
 from deskmate import NewTask, Team, Teammate
-from deskmate.testing import ScriptedModel, Speak
+from deskmate.testing import Say, ScriptedModel, Use
 
 
 def test_the_writer_completes_the_task(tmp_path: Path) -> None:
-    """`Speak` is one answer of a model: text and tool calls."""
-    write = Speak(calls=[("write_file", {"path": "hello.txt", "content": "hello\n"})])
-    complete = Speak(calls=[("TaskUpdate", {"taskId": 1, "status": "completed"})])
+    """`Say` is one answer of a model: text, and tool calls with `Use`."""
+    write = Say(calls=[Use("write_file", {"path": "hello.txt", "content": "hello\n"})])
+    complete = Say(calls=[Use("TaskUpdate", {"taskId": 1, "status": "completed"})])
     model = ScriptedModel(
         {
             "lead": ["Ann is working.", "Ann is done.", "We are done.", "Ann wrote hello.txt."],

@@ -5,10 +5,9 @@
 Each part depends only on its conversation. So it continues where it was, even after `kill -9`.
 """
 
-from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, Use, play
+from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, play
 from deskmate.errors import ModelRejected
-from deskmate.testing.scripts import Asked, Say
-from deskmate.testing.scripts import Use as Called
+from deskmate.testing import Asked, Say, Use
 
 KELVIN = """
 
@@ -38,32 +37,32 @@ CHECKED = "Both scales are tested, and the check passes."
 
 def edit(path: str, old: str, new: str) -> Use:
     """Return a call that changes a file."""
-    return "edit_file", {"path": path, "old_text": old, "new_text": new}
+    return Use("edit_file", {"path": path, "old_text": old, "new_text": new})
 
 
 def read(path: str) -> Use:
     """Return a call that reads a file."""
-    return "read_file", {"path": path}
+    return Use("read_file", {"path": path})
 
 
 def task(subject: str, **more: object) -> Use:
     """Return a call that creates a task."""
-    return "TaskCreate", {"subject": subject, **more}
+    return Use("TaskCreate", {"subject": subject, **more})
 
 
 def teammate(name: str, role: str, prompt: str, **more: object) -> Use:
     """Return a call that creates a teammate."""
-    return "Task", {"name": name, "role": role, "prompt": prompt, **more}
+    return Use("Task", {"name": name, "role": role, "prompt": prompt, **more})
 
 
 def update(number: int, status: str) -> Use:
     """Return a call that claims or completes a task."""
-    return "TaskUpdate", {"taskId": number, "status": status}
+    return Use("TaskUpdate", {"taskId": number, "status": status})
 
 
 def mail(to: str, content: str, **more: object) -> Use:
     """Return a call that sends a message."""
-    return "SendMessage", {"recipient": to, "content": content, **more}
+    return Use("SendMessage", {"recipient": to, "content": content, **more})
 
 
 def alone(check: Use) -> ScriptPart:
@@ -143,17 +142,17 @@ CODER = ScriptPart(
             then="I am waiting for scout.",
         ),
         ScriptLine(
-            "This is my plan.", (("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."
+            "This is my plan.", (Use("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."
         ),
         ScriptLine("My plan is approved.", (update(2, "in_progress"), read("convert.py")), after=('approve="yes"',)),
         ScriptLine("I will add the function.", (edit("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
         ScriptLine(
-            "I will try it.", (("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)
+            "I will try it.", (Use("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)
         ),
         ScriptLine("It works.", (update(2, "completed"),), then="kelvin() is done."),
         ScriptLine(
             "I will write the README.",
-            (("write_file", {"path": "README.md", "content": README}),),
+            (Use("write_file", {"path": "README.md", "content": README}),),
             after=("Show kelvin in the README",),
         ),
         ScriptLine("Done.", (update(4, "completed"),), then="The README shows it."),
@@ -185,10 +184,9 @@ CHECKER = ScriptPart(
 def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, whether it is a list or a function
     """Return what the agent that asks says next."""
     everything = str(asked.prompt.passages)
-    check: Use = ("check", {}) if "check" in asked.tools else ("bash", {"command": "sh check.sh"})
+    check = Use("check") if "check" in asked.tools else Use("bash", {"command": "sh check.sh"})
     first = lead("scout left (" in everything) if "as a team" in everything else alone(check)
     try:
-        spoken = play({"lead": first, "scout": SCOUT, "coder": CODER, "checker": CHECKER}, asked.prompt)
+        return play({"lead": first, "scout": SCOUT, "coder": CODER, "checker": CHECKER}, asked.prompt)
     except ModelRejected as error:
         return Say(f"I know only the words of the tutorial: {error}")
-    return Say(spoken.text, [Called(tool, arguments) for tool, arguments in spoken.calls])

@@ -229,7 +229,7 @@ def test_the_source_keeps_to_the_plan() -> None:
         ),
         ("testing/__init__.py", "from deskmate.models import scripted\nfrom ..runtime.agent import Agent"),
         ("testing/simulate.py", "from deskmate.models.scripted import ScriptedModel\nfrom . import clock"),
-        ("demo/script.py", "from deskmate.models.scripted import Speak\nfrom . import parts"),
+        ("demo/script.py", "from deskmate.models.scripted import Say\nfrom . import parts"),
         ("app.py", "from deskmate.stores.jsonl import JsonlStore\nfrom deskmate import config, demo, runtime"),
         (
             "faces/cli/main.py",

@@ -12,8 +12,8 @@ import anyio.to_thread
 import pytest
 
 from deskmate import JsonlStore
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.provider_faults import ErrorStatus
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.chat_program import ChatProgram, chat_program
 from tests.test_docs import page, snippets
 

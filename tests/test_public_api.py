@@ -13,7 +13,7 @@ Reply Result RunStopped Session Settings StatusChanged Store StoreError TaskUpda
 TextBlock TextDelta TextFinished TextStreamed ThinkingDelta ThinkingStreamed Told Tool ToolCalled ToolContext
 ToolError ToolReturned TurnEnded Usage load_settings run run_sync tool
 """
-TESTING = "Asked FakeClock FakeProvider LiteralAgent Say Scenario ScriptedModel Speak Stuck TeamRun Use"
+TESTING = "Asked FakeClock FakeProvider LiteralAgent Say Scenario ScriptedModel Stuck TeamRun Use"
 
 
 def test_the_public_names_are_these() -> None:

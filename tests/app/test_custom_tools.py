@@ -12,8 +12,8 @@ from deskmate.core.log.names import USER
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.errors import BadInput
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.core.agent.rules.test_decide import idle, says
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness

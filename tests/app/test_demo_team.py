@@ -8,8 +8,8 @@ from deskmate.app.demo_team import Rehearsal, Rehearsed
 from deskmate.app.runner import founded
 from deskmate.app.session import Answer, session_with
 from deskmate.core.team.open_questions import Question
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import MemberScript, all_texts, in_turn, member_of
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness

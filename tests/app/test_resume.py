@@ -14,9 +14,8 @@ from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing import FakeClock
+from deskmate.testing import Asked, FakeClock, Say
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say
 from deskmate.trust.approvals import Consent
 from tests.scenarios.app_harness import TEAM, AppHarness
 from tests.scenarios.conftest import harness

@@ -16,8 +16,8 @@ from deskmate.core.prompt.compaction import summary_request
 from deskmate.core.team.status import Idle, Left, status_word
 from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
 from deskmate.faces.common.items.mail_items import text_of
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
 

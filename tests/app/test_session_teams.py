@@ -9,7 +9,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import Refused
 from deskmate.faces.common.items.mail_items import text_of
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, hears, member_of
 from tests.app.test_session import Sat, sitting
 from tests.scenarios.app_harness import AppHarness

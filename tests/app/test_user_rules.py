@@ -3,8 +3,8 @@
 import pytest
 
 from deskmate.core.log.names import ROSTER
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness
 

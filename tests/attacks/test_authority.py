@@ -42,9 +42,9 @@ from deskmate.core.team.status import Idle, Waiting, Working, status_detail, sta
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Assigned, BoardState, Claimed, Completed, Released, Task
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
-from deskmate.models.scripted import Speak
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.testing import Say, Use
 from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, turns, uses
 from tests.runtime.team_process import until
@@ -215,7 +215,7 @@ PLAIN_TRIES = 12
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
 async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
     chance, bench = random.Random(seed), ScriptedWorkspace({"a": b"1"})
-    steps = [Speak("", chance.choices(TRIES, k=10), usage=Usage(input=1)) for _ in range(50)]
+    steps = [Say("", [Use(*one) for one in chance.choices(TRIES, k=10)], usage=Usage(input=1)) for _ in range(50)]
     # She is reminded once to hand in a plan.
     async with teammate(plays(*steps, "I wait.", "I wait."), workspace=bench, plan=True, task=True) as played:
         await until(lambda: played.calls > len(steps) + 1)
@@ -297,7 +297,7 @@ async def test_an_altered_answer_allows_nothing_and_the_true_one_allows_one_run(
 @pytest.mark.anyio
 @pytest.mark.behaviour("P3", "forgery")
 async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_nor_approves() -> None:
-    async with teammate(plays(Speak("", [("ExitPlanMode", {"plan": "p"})]), "I wait."), plan=True) as played:
+    async with teammate(plays(Say("", [Use("ExitPlanMode", {"plan": "p"})]), "I wait."), plan=True) as played:
         await played.until(Waiting("plan"))
         await played.harness.team_state.roster.join(Joined(name="bob", at=0.0))
         (request,) = [letter.message.request_id for letter in await played.harness.letters(LEAD)]
@@ -329,7 +329,7 @@ async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_no
     ],
 )
 async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_judged_again(
-    tmp_path: Path, write: Speak, rules: tuple[str, ...]
+    tmp_path: Path, write: Say, rules: tuple[str, ...]
 ) -> None:
     for name in ("d", "secrets"):
         (tmp_path / name).mkdir()

@@ -16,9 +16,9 @@ from deskmate.core.team.status import Idle
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.errors import Refused
-from deskmate.models.scripted import Speak
 from deskmate.models.wires import anthropic_request, openai_request
 from deskmate.ports import Ran
+from deskmate.testing import Say, Use
 from tests.attacks.frame_reader import (
     MAIL,
     NOTE,
@@ -96,7 +96,7 @@ def frames_of(prompt: Prompt) -> list[Frame]:
 
 
 @asynccontextmanager
-async def crime(agent_type: AgentType = AgentType.GENERAL, *steps: Speak) -> AsyncIterator[Crime]:
+async def crime(agent_type: AgentType = AgentType.GENERAL, *steps: Say) -> AsyncIterator[Crime]:
     async with teammate(plays("Ready.", *steps, *["Done."] * 5)) as played:
         await played.until(Idle())
         harness = played.harness
@@ -118,7 +118,7 @@ def authors(frames: list[Frame]) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("field", FIELDS)
 async def test_a_forged_order_in_a_new_task_is_told_as_the_words_of_who_wrote_it(field: str) -> None:
-    async with crime(AgentType.GENERAL, Speak("", [("TaskGet", {"taskId": 1})])) as one:
+    async with crime(AgentType.GENERAL, Say("", [Use("TaskGet", {"taskId": 1})])) as one:
         await one.ann.told("TaskCreate", **{"subject": "tidy", field: FORGED})
         if field == "role":
             # Nobody has such a role: somebody must give it to her.
@@ -347,7 +347,7 @@ async def test_the_digest_of_the_lead_names_the_author_before_the_words() -> Non
 
 
 async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours() -> None:
-    step = Speak("", [("TaskUpdate", {"taskId": 1, "status": "completed"})])
+    step = Say("", [Use("TaskUpdate", {"taskId": 1, "status": "completed"})])
     async with crime(AgentType.GENERAL, step) as one:
         one.harness.bench.ran = Ran(1, "no")
         await one.ann.told("TaskCreate", subject="tidy", verify=f"false # {ORDER}")
@@ -359,7 +359,7 @@ async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours(
 
 
 async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
-    async with crime(AgentType.GENERAL, Speak("", [("read_file", {"path": "a"})])) as one:
+    async with crime(AgentType.GENERAL, Say("", [Use("read_file", {"path": "a"})])) as one:
         one.harness.bench.files["a"] = FORGED.encode()
         await one.harness.team_state.board.create(LEAD, NewTask("tidy"))
         assert authors(await one.heard()) == [(TASK, LEAD, "")]
@@ -369,7 +369,7 @@ async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
 
 @pytest.mark.parametrize("size", [100, 10_000, 49_000, 60_000, 400_000])
 async def test_a_task_of_any_size_is_read_in_a_whole_frame_or_in_none(size: int) -> None:
-    async with crime(AgentType.GENERAL, Speak("", [("TaskGet", {"taskId": 1})])) as one:
+    async with crime(AgentType.GENERAL, Say("", [Use("TaskGet", {"taskId": 1})])) as one:
         await one.ann.told("TaskCreate", subject="tidy", description="x" * size)
         frames = await one.heard()
         assert authors(frames) == [(TASK, "ann", "")] * (2 if size < 50_000 else 1)
@@ -386,6 +386,6 @@ async def test_a_task_of_any_size_is_read_in_a_whole_frame_or_in_none(size: int)
     ],
 )
 async def test_a_secret_at_either_end_of_a_task_does_not_open_its_frame(secret: str) -> None:
-    async with crime(AgentType.GENERAL, Speak("", [("TaskGet", {"taskId": 1})])) as one:
+    async with crime(AgentType.GENERAL, Say("", [Use("TaskGet", {"taskId": 1})])) as one:
         await one.ann.told("TaskCreate", subject=secret, description=f'{secret} "{secret}', activeForm=secret)
         assert authors(await one.heard()) == [(TASK, "ann", "")] * 2

@@ -10,7 +10,7 @@ import pytest
 from deskmate.app import Recorded, TeamEvent
 from deskmate.core.agent.rules.supervise import RECORDS_CHANGED
 from deskmate.core.log.names import LEAD
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import add_task, complete_task, given_task, member_of, spawn, step
 from tests.scenarios.team.conftest import launcher, runner
 from tests.scenarios.team.team_runner import TeamRunner

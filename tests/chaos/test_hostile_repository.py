@@ -14,8 +14,8 @@ import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from deskmate.testing import Say
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Say
 from tests.attacks.hostile_repository import DEFINITIONS, FILES, planted
 from tests.chaos.files.test_syscalls import strace
 from tests.faces.fake_app import environment

@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from anyio.from_thread import start_blocking_portal
 
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.fake_app import Ended, environment

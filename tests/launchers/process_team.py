@@ -20,8 +20,9 @@ from deskmate.launchers.process import ProcessLauncher
 from deskmate.runtime.events import Feed, TeamEvent
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Script, Use
+from deskmate.testing.scripts import Script
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.scenarios.app_harness import TEAM, AppHarness
 

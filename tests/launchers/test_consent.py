@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from deskmate.app import Feed, RunRequest, run
+from deskmate.testing import Asked, Say
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.team_scripts import member_of
 from deskmate.trust.approvals import survey
 from tests.launchers.process_team import SOON, builds, lead, story

@@ -23,9 +23,8 @@ from deskmate.core.team.status import Idle, Parked, Working
 from deskmate.errors import PlayerFailed
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.testing import FakeClock
+from deskmate.testing import Asked, FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.launchers.process_team import (
     ALICE,
     SOON,

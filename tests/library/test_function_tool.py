@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from deskmate import BadInput, Team, ToolContext, ToolError, tool
-from deskmate.testing import ScriptedModel, Speak
+from deskmate.testing import Say, ScriptedModel, Use
 from deskmate.tools import spec
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +101,7 @@ def test_a_plain_function_is_made_a_tool(place: Path) -> None:
         """Find a shelf."""
         return f"shelf {number}"
 
-    model = ScriptedModel([Speak("", [("shelf", {"number": 4})]), "Found."])
+    model = ScriptedModel([Say("", [Use("shelf", {"number": 4})]), "Found."])
     Team(model=model, tools=[shelf], workspace=place).run_sync("Where is it?")
     assert [block.text for block in model.prompts[-1].passages[-1].blocks] == ["shelf 4"]
 
@@ -112,7 +112,7 @@ async def test_an_error_of_the_function_is_told_as_its_own(place: Path) -> None:
         """Fail."""
         raise KeyError("orders")
 
-    model = ScriptedModel([Speak("", [("broken", {})]), "It failed."])
+    model = ScriptedModel([Say("", [Use("broken", {})]), "It failed."])
     await Team(model=model, tools=[broken], workspace=place).run("Try it.")
     (result,) = model.prompts[-1].passages[-1].blocks
     assert "of the tool itself (KeyError: 'orders')" in result.text
@@ -136,13 +136,13 @@ async def test_what_a_function_returns_is_what_the_model_reads(place: Path) -> N
     def nothing() -> None:
         """Do nothing."""
 
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("shelf", {"number": 4}),
-        ("shelf", {"number": -1}),
-        ("shelf", {"number": "four"}),
-        ("nothing", {}),
+    calls = [
+        Use("shelf", {"number": 4}),
+        Use("shelf", {"number": -1}),
+        Use("shelf", {"number": "four"}),
+        Use("nothing", {}),
     ]
-    model = ScriptedModel([Speak("", calls), "Found."])
+    model = ScriptedModel([Say("", calls), "Found."])
     outcome = await Team(model=model, tools=[shelf, nothing], workspace=place).run("Where is it?")
     results = [(block.text, block.ok) for block in model.prompts[-1].passages[-1].blocks]
     assert outcome.text == "Found."
@@ -161,13 +161,13 @@ async def test_a_tool_that_asks_waits_for_the_answer_of_the_program(place: Path)
         refunded.append(order_id)
         return "refunded"
 
-    calls = [("refund", {"order_id": "1"}), ("refund", {"order_id": "2"})]
-    model = ScriptedModel([Speak("", calls[:1]), Speak("", calls[1:]), "Refunded what I may."])
+    calls = [Use("refund", {"order_id": "1"}), Use("refund", {"order_id": "2"})]
+    model = ScriptedModel([Say("", calls[:1]), Say("", calls[1:]), "Refunded what I may."])
     team = Team(model=model, tools=[refund], workspace=place)
     asked = []
 
     async def answer(question: Any) -> Any:
-        asked.append((question.tool, question.arguments))
+        asked.append(Use(question.tool, question.arguments))
         return "yes" if question.arguments["order_id"] == "1" else "no"
 
     outcome = await team.run("Refund both.", on_question=answer)

@@ -33,15 +33,15 @@ from deskmate import (
     run_sync,
     tool,
 )
-from deskmate.testing import ScriptedModel, Speak
+from deskmate.testing import Say, ScriptedModel, Use
 from tests.runtime.team_process import until
 
 pytestmark = pytest.mark.anyio
 SOON = 30.0
 
 
-def done(task: int) -> Speak:
-    return Speak("", [("TaskUpdate", {"taskId": task, "status": "completed"})])
+def done(task: int) -> Say:
+    return Say("", [Use("TaskUpdate", {"taskId": task, "status": "completed"})])
 
 
 def test_a_program_that_is_not_async_gets_the_answer(place: Path) -> None:
@@ -78,8 +78,8 @@ def test_a_limit_on_cost_needs_a_price(place: Path) -> None:
 
 async def test_the_outcome_names_the_files_that_were_changed(place: Path) -> None:
     (place / "old.txt").write_text("old")
-    calls = [("write_file", {"path": "new.txt", "content": "new"}), ("read_file", {"path": "old.txt"})]
-    model = ScriptedModel([Speak("", calls), "Written."])
+    calls = [Use("write_file", {"path": "new.txt", "content": "new"}), Use("read_file", {"path": "old.txt"})]
+    model = ScriptedModel([Say("", calls), "Written."])
     outcome = await run("Write.", model=model, workspace=place, permission_mode="acceptEdits")
     assert outcome.files == ("new.txt",)
 
@@ -91,7 +91,7 @@ async def test_teammates_take_the_tasks_that_are_there_from_the_start(place: Pat
         {
             "lead": ["They are at work.", "Both are done.", "They are done.", "That is all."],
             "ada": [
-                Speak("", [("write_file", {"path": "schema.txt", "content": "x"})]),
+                Say("", [Use("write_file", {"path": "schema.txt", "content": "x"})]),
                 done(1),
                 "The schema is there.",
             ],
@@ -165,7 +165,7 @@ async def test_a_team_that_never_ran_cannot_be_resumed(place: Path) -> None:
 
 
 async def test_a_run_that_cannot_go_on_raises_why_and_can_be_resumed(place: Path) -> None:
-    broken = ScriptedModel([Speak("I look.", [("glob", {"pattern": "*"})]), ModelRejected("The key is wrong")])
+    broken = ScriptedModel([Say("I look.", [Use("glob", {"pattern": "*"})]), ModelRejected("The key is wrong")])
     with pytest.raises(RunStopped, match="The key is wrong") as caught:
         await Team("web", model=broken, workspace=place).run("Go.", result_type=Report)
     assert caught.value.outcome.end == "parked"  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ def test_agents_work_in_the_current_folder_by_default(place: Path, monkeypatch: 
     (place / ".git").mkdir()
     inner.mkdir()
     monkeypatch.chdir(inner)
-    write = Speak(calls=[("write_file", {"path": "a.txt", "content": "a"})])
+    write = Say(calls=[Use("write_file", {"path": "a.txt", "content": "a"})])
     run_sync("Write.", model=ScriptedModel([write, "Written."]), permission_mode="acceptEdits")
     assert (inner / "a.txt").exists()
 
@@ -202,8 +202,8 @@ class Node(BaseModel):
     children: list["Node"] = []
 
 
-def submit(result: object) -> Speak:
-    return Speak("", [("submit_result", {"result": result})])
+def submit(result: object) -> Say:
+    return Say("", [Use("submit_result", {"result": result})])
 
 
 async def test_a_result_of_a_type_is_checked_and_tried_again(place: Path) -> None:
@@ -244,7 +244,7 @@ async def test_a_lead_that_never_hands_in_a_result_is_an_error(place: Path) -> N
 
 
 async def test_a_result_survives_the_process_that_heard_it(place: Path) -> None:
-    def team(*script: str | Speak) -> Team:
+    def team(*script: str | Say) -> Team:
         return Team("web", model=ScriptedModel(list(script)), workspace=place)
 
     first = await team(submit({"late": [], "total": 0}), "Handed in.").run("Go.", result_type=Report)
@@ -268,7 +268,7 @@ async def test_a_session_streams_typed_events_and_ends_each_turn_with_its_outcom
         """Return the status of an order."""
         return "late"
 
-    model = ScriptedModel([Speak("I look.", [("lookup", {"order_id": "7"})]), "It is late.", "You are welcome."])
+    model = ScriptedModel([Say("I look.", [Use("lookup", {"order_id": "7"})]), "It is late.", "You are welcome."])
     team = Team(model=model, tools=[lookup], workspace=place)
     with anyio.fail_after(SOON):
         async with team.session() as session:
@@ -287,7 +287,7 @@ async def test_a_session_streams_typed_events_and_ends_each_turn_with_its_outcom
 
 
 async def test_a_slow_reader_of_a_stream_misses_nothing_and_reaches_the_end(place: Path) -> None:
-    create = Speak("", [("TaskCreate", {"subject": "Look"})])
+    create = Say("", [Use("TaskCreate", {"subject": "Look"})])
     found: list[Event] = []
     with anyio.fail_after(SOON):
         async with Team(model=ScriptedModel([create, "It is on the board."]), workspace=place).session() as session:
@@ -300,7 +300,7 @@ async def test_a_slow_reader_of_a_stream_misses_nothing_and_reaches_the_end(plac
 
 
 async def test_a_question_is_streamed_and_its_answer_belongs_to_the_same_turn(place: Path) -> None:
-    model = ScriptedModel([Speak("", [("refund", {})]), "Refunded."])
+    model = ScriptedModel([Say("", [Use("refund", {})]), "Refunded."])
     found: list[Event] = []
     with anyio.fail_after(SOON):
         async with Team(model=model, tools=[refund], workspace=place).session() as session:
@@ -313,7 +313,7 @@ async def test_a_question_is_streamed_and_its_answer_belongs_to_the_same_turn(pl
 
 
 async def test_a_turn_that_waits_for_an_answer_says_so_and_can_be_waited_for(place: Path) -> None:
-    model = ScriptedModel([Speak("", [("refund", {})]), "Refunded."])
+    model = ScriptedModel([Say("", [Use("refund", {})]), "Refunded."])
     with anyio.fail_after(SOON):
         async with Team(model=model, tools=[refund], workspace=place).session() as session:
             asking = await session.ask("Refund it.")
@@ -362,7 +362,7 @@ REFUNDS: list[str] = []
 @pytest.mark.parametrize("answer", [None, False, True, "No", "maybe", ""])
 async def test_what_is_not_an_answer_allows_nothing(place: Path, answer: Any) -> None:
     REFUNDS.clear()
-    team = Team(model=ScriptedModel([Speak("", [("refund", {})]), "Done."]), tools=[refund], workspace=place)
+    team = Team(model=ScriptedModel([Say("", [Use("refund", {})]), "Done."]), tools=[refund], workspace=place)
     with anyio.fail_after(SOON), pytest.raises(BadInput):
         await team.run("Refund it.", on_question=lambda question: answer)
     assert REFUNDS == []
@@ -370,7 +370,7 @@ async def test_what_is_not_an_answer_allows_nothing(place: Path, answer: Any) ->
 
 async def test_always_is_a_yes_if_no_rule_covers_the_question(place: Path) -> None:
     REFUNDS.clear()
-    model = ScriptedModel([Speak("", [("refund", {})]), Speak("", [("refund", {})]), "Done."])
+    model = ScriptedModel([Say("", [Use("refund", {})]), Say("", [Use("refund", {})]), "Done."])
     await Team(model=model, tools=[refund], workspace=place).run("Refund it.", on_question=lambda question: "always")
     assert REFUNDS == ["refund", "refund"]
 
@@ -395,7 +395,7 @@ async def test_a_callback_hears_of_the_tasks_from_the_start_and_of_the_end(place
 
 async def test_a_tool_that_does_not_ask_any_more_is_allowed_from_the_next_run_on(place: Path) -> None:
     def team(asks: bool) -> Team:
-        model = ScriptedModel([Speak("", [("refund", {})]), "Done."])
+        model = ScriptedModel([Say("", [Use("refund", {})]), "Done."])
         return Team("web", model=model, tools=[tool(name="refund", asks=asks)(refund.function)], workspace=place)
 
     REFUNDS.clear()
@@ -433,7 +433,7 @@ async def test_a_cancelled_run_can_be_resumed(place: Path) -> None:
         await anyio.sleep_forever()
         return "never"
 
-    team = Team("web", model=ScriptedModel([Speak("", [("wait", {})])]), tools=[wait], workspace=place)
+    team = Team("web", model=ScriptedModel([Say("", [Use("wait", {})])]), tools=[wait], workspace=place)
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(team.run, "Wait.")

@@ -8,8 +8,9 @@ import pytest
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta, TextBlock, TextDelta, Told, Usage
 from deskmate.errors import ModelTrouble, StoreUnavailable
 from deskmate.models.metered import Metered
-from deskmate.models.scripted import RehearsedModel, Speak
+from deskmate.models.scripted import RehearsedModel
 from deskmate.ports import ModelLimits
+from deskmate.testing import Say
 
 pytestmark = pytest.mark.anyio
 PROMPT = Prompt("", (Told((TextBlock("hello"),)),))
@@ -40,7 +41,7 @@ async def test_a_reply_costs_what_the_model_that_gave_it_costs(model: str, cost:
 
 async def test_a_reply_is_counted_once_and_before_anyone_sees_it() -> None:
     accounts = Accounts()
-    parts = Metered(RehearsedModel([Speak("hi", usage=Usage(output=5))]), by_the_token, accounts.spend).stream(PROMPT)
+    parts = Metered(RehearsedModel([Say("hi", usage=Usage(output=5))]), by_the_token, accounts.spend).stream(PROMPT)
     counted = [(type(part), len(accounts.spent)) async for part in parts]
     assert counted == [(TextDelta, 0), (TextDelta, 0), (Reply, 1)]
 

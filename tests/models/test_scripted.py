@@ -21,9 +21,9 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import BadInput, ModelRejected, ModelTrouble
-from deskmate.models.scripted import RehearsedModel, Speak, Step
+from deskmate.models.scripted import RehearsedModel, Step
 from deskmate.ports import Model, ModelLimits
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, Say, Use
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ WHOLE = Reply((TextBlock("a"), CallBlock("mine", "bash", {}), TextBlock("b")), U
         (WHOLE, WHOLE),
         (Reply((TextBlock("a"),)), Reply((TextBlock("a"),), model="scripted:model")),
         (
-            Speak("so", [("grep", {"pattern": "x"}), ("glob", {})], thinking="hm", usage=USAGE, end="refused"),
+            Say("so", [Use("grep", {"pattern": "x"}), Use("glob", {})], thinking="hm", usage=USAGE, end="refused"),
             Reply(
                 (
                     ThinkingBlock("hm"),
@@ -73,8 +73,27 @@ async def test_a_step_becomes_the_reply_it_describes(step: Step, reply: Reply) -
     assert await reply_of(RehearsedModel([step])) == reply
 
 
+async def test_arguments_that_are_not_json_are_a_flaw_as_with_a_real_model() -> None:
+    model = RehearsedModel([Say("", [Use("glob", raw='{"pattern": "*"}'), Use("glob", raw='{"pattern": ', id="cut")])])
+    whole, cut = (await reply_of(model)).calls
+    assert (whole.arguments, whole.flaw) == ({"pattern": "*"}, "")
+    assert (cut.id, cut.arguments, bool(cut.flaw)) == ("cut", {}, True)
+
+
+async def test_sealed_thoughts_are_not_shown() -> None:
+    parts = await played(RehearsedModel([Say("Yes.", thinking="a secret thought", sealed=True)]))
+    assert "secret" not in str(parts)
+    assert [
+        block.sealed
+        for part in parts
+        if isinstance(part, Reply)
+        for block in part.blocks
+        if isinstance(block, ThinkingBlock)
+    ] == [True]
+
+
 async def test_words_come_in_pieces_that_make_up_the_reply() -> None:
-    *deltas, reply = await played(RehearsedModel([Speak("abcdefghij", [("bash", {})], thinking="xy")]))
+    *deltas, reply = await played(RehearsedModel([Say("abcdefghij", [Use("bash", {})], thinking="xy")]))
     assert deltas == [
         ThinkingDelta("x"),
         ThinkingDelta("y"),
@@ -145,7 +164,7 @@ async def test_a_coroutine_may_take_its_time_to_answer() -> None:
     async def answer(prompt: Prompt) -> Step:
         asked.set()
         await answered.wait()
-        return Speak("late")
+        return Say("late")
 
     replies: list[Reply] = []
 
@@ -162,7 +181,7 @@ async def test_a_coroutine_may_take_its_time_to_answer() -> None:
 
 async def test_no_two_calls_share_an_id_whatever_the_script_says() -> None:
     twice = Reply((CallBlock("call_2", "bash", {}), CallBlock("call_2", "bash", {}), CallBlock("", "bash", {})))
-    model = RehearsedModel([Speak(calls=[("glob", {})]), twice, twice])
+    model = RehearsedModel([Say(calls=[Use("glob", {})]), twice, twice])
     ids = [call.id for _ in range(3) for call in (await reply_of(model)).calls]
     assert ids[:2] == ["call_1", "call_2"]
     assert "" not in ids

@@ -8,10 +8,10 @@ import openai
 import pytest
 
 from deskmate.core.prompt.prompts import Usage
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.anthropic_format import sealed, signature
 from deskmate.testing.provider_faults import ErrorStatus
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.providers.sdk_clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 
 pytestmark = pytest.mark.anyio

@@ -10,6 +10,7 @@ import httpx2
 import openai
 import pytest
 
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.http_server import Response
 from deskmate.testing.provider_faults import (
@@ -25,7 +26,6 @@ from deskmate.testing.provider_faults import (
     damaged,
     planned,
 )
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.providers.sdk_clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 
 pytestmark = pytest.mark.anyio

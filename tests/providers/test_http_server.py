@@ -8,9 +8,9 @@ import anyio.abc
 import httpx2
 import pytest
 
+from deskmate.testing import Say
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.http_server import MAX_BODY, HttpRequest, HttpServer, Response
-from deskmate.testing.scripts import Say
 
 pytestmark = pytest.mark.anyio
 

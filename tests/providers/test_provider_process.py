@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 SCRIPT = """
-from deskmate.testing.scripts import Say
+from deskmate.testing import Say
 
 def alice(asked):
     return Say(f"hello {asked.texts[0]}")

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told, ToolSpec
+from deskmate.testing import Asked, Say
 from deskmate.testing.formats import anthropic_format, openai_format
 from deskmate.testing.formats.anthropic_format import sealed, signature
-from deskmate.testing.scripts import Asked, Player, Say, ScriptEnded
+from deskmate.testing.scripts import Player, ScriptEnded
 from tests.providers.test_anthropic_rules import SCHEMA
 from tests.providers.test_anthropic_rules import good as good_anthropic
 from tests.providers.test_openai_rules import good as good_openai

@@ -36,7 +36,7 @@ from deskmate.core.team.roster_records import (
 )
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Script, Speak, Step
+from deskmate.models.scripted import Script, Step
 from deskmate.ports import Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Changed, Feed, TeamEvent
@@ -48,7 +48,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import FakeClock, ScriptedModel
+from deskmate.testing import FakeClock, Say, ScriptedModel, Use
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.fact_loop import wait_for
 from tests.runtime.team_process import SOON, until
@@ -288,9 +288,9 @@ def _status(event: StatusRecord) -> str:
 # -- scripts ----------------------------------------------------------------------------------------
 
 
-def uses(tool: str, text: str = "", **arguments: object) -> Speak:
+def uses(tool: str, text: str = "", **arguments: object) -> Say:
     """Return a step that asks for one tool."""
-    return Speak(text, [(tool, arguments)])
+    return Say(text, [Use(tool, arguments)])
 
 
 def is_subagent(prompt: Prompt) -> bool:

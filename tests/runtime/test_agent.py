@@ -15,10 +15,11 @@ from deskmate.core.team.messages import ShutdownRequest
 from deskmate.core.team.status import Idle, Parked, Working
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import (
     AgentHarness,
     ScriptedWorkspace,
@@ -285,7 +286,7 @@ async def test_the_idle_record_bears_the_last_words_and_how_much_was_heard() -> 
 
 
 async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> None:
-    harness = await AgentHarness.opened([Speak("Hm, hmm.", [("glob", {"pattern": "*"})]), "No."])
+    harness = await AgentHarness.opened([Say("Hm, hmm.", [Use("glob", {"pattern": "*"})]), "No."])
     await harness.turn("look")
     told = [
         type(one.entry) if isinstance(one, Recorded) else one.delta if isinstance(one, Streamed) else one

@@ -15,7 +15,7 @@ from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle, status_detail
 from deskmate.core.team.task_fields import NewTask
-from deskmate.models.scripted import Script, Speak, Step
+from deskmate.models.scripted import Script, Step
 from deskmate.ports import Store
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.events import Arrived
@@ -29,7 +29,7 @@ from deskmate.runtime.task_groups import PlayTasks, task_group
 from deskmate.runtime.team_players import TeamPlayers
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, Say
 from tests.runtime.agent_harness import AgentHarness, turns, uses
 from tests.runtime.team_process import SOON, FaultyStore, contents, envelopes, until
 from tests.runtime.teammate_harness import InlineLauncher
@@ -216,7 +216,7 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
         # It owns a task, so that its own word is needed.
         claim = uses("TaskUpdate", taskId=1, status="in_progress")
         steps: list[Step] = [claim, "Busy.", no, "No, I said."]
-        return steps[len(said) - 1] if len(said) <= 4 else Speak("No.")
+        return steps[len(said) - 1] if len(said) <= 4 else Say("No.")
 
     trip = await Trip.begun(parts(bob))
     harness, roster = trip.harness, trip.harness.team_state.roster

@@ -13,13 +13,13 @@ from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.core.team.roster_records import Joined, MemberIdle
 from deskmate.core.team.status import status_word
-from deskmate.models.scripted import Speak
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.supervisor import Supervisor
 from deskmate.runtime.task_groups import task_group
 from deskmate.stores.memory_store import MemoryStore
+from deskmate.testing import Say
 from tests.runtime.agent_harness import AgentHarness, last_told, turns, uses
 from tests.runtime.team_process import SOON, FaultyStore, envelopes, until
 from tests.runtime.teammate_harness import InlineLauncher
@@ -33,7 +33,7 @@ YES = ShutdownResponse(request_id=CALL, approve=True)
 OPEN = {CALL: OpenRequest(CALL, Shake.SHUTDOWN, "alice")}
 
 
-async def team(*script: str | Speak, store: FaultyStore | None = None) -> AgentHarness:
+async def team(*script: str | Say, store: FaultyStore | None = None) -> AgentHarness:
     """Return a team of a lead that plays a script, and of alice and bob, who are played by the test's hand."""
     harness = await AgentHarness.opened(script, store=store)
     for name in ("alice", "bob"):
@@ -170,7 +170,7 @@ WRITE = uses("write_file", path="a", content="1")
 PLANNED = "alice:2.0"
 
 
-async def planner(*script: str | Speak) -> AgentHarness:
+async def planner(*script: str | Say) -> AgentHarness:
     harness = await AgentHarness.opened(script)
     await harness.team_state.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
     await harness.team_state.roster.join(Joined(name="bob", at=0.0))

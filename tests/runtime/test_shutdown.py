@@ -18,10 +18,11 @@ from deskmate.core.team.messages import Interrupt, ShutdownRequest, ShutdownResp
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, status_word
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.supervisor import Supervisor
+from deskmate.testing import Say, Use
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.processes import mark_of
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, run_forever, uses
@@ -163,7 +164,7 @@ async def test_what_runs_comes_to_its_end_and_what_has_not_begun_is_skipped() ->
         return Ran(0, "")
 
     bench = ScriptedWorkspace(commands={"wait": lasts})
-    two = Speak("", [("bash", {"command": "wait"}), ("bash", {"command": "rm -r ."})])
+    two = Say("", [Use("bash", {"command": "wait"}), Use("bash", {"command": "rm -r ."})])
     async with teammate(plays(two, YES), workspace=bench) as she:
         await until(lambda: bench.running)
         await she.ask()

@@ -10,13 +10,13 @@ from deskmate.core.team.messages import PlanResponse
 from deskmate.core.team.roster_records import Joined, MemberIdle
 from deskmate.core.team.status import Idle, Parked, Waiting
 from deskmate.core.team.task_fields import NewTask, TaskChange
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import ScriptedModel
+from deskmate.testing import Say, ScriptedModel, Use
 from tests.runtime.agent_harness import AgentHarness, last_told, turns, uses
 from tests.runtime.team_process import FaultyStore, until
 from tests.runtime.teammate_harness import BrokenLauncher, plays, teammate
@@ -174,8 +174,8 @@ async def test_a_mode_that_changes_after_an_agent_decided_to_ask_changes_no_tool
 @pytest.mark.behaviour("K5")
 async def test_a_plan_may_be_approved_before_its_planner_reads_what_was_refused_in_plan_mode() -> None:
     wire = FaultyStore(MemoryStore())
-    too_early = ("write_file", {"path": "a.txt", "content": "a"})
-    model = ScriptedModel([Speak("", [too_early, ("ExitPlanMode", {"plan": "I write it."})]), "I write it now."])
+    too_early = Use("write_file", {"path": "a.txt", "content": "a"})
+    model = ScriptedModel([Say("", [too_early, Use("ExitPlanMode", {"plan": "I write it."})]), "I write it now."])
     async with teammate(model, store=wire, plan=True) as played:
         yes = PlanResponse(request_id="alice:2.1", approve=True)
         wire.at("after append", mail(LEAD), lambda: played.harness.send(yes, sender=LEAD, to="alice"))

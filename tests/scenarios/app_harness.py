@@ -34,9 +34,9 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing import FakeClock
+from deskmate.testing import Asked, FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.testing.scripts import Format
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 

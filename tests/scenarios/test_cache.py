@@ -7,9 +7,10 @@ import pytest
 
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Usage
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.prefix_caches import LEAST, UNIT
-from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.testing.scripts import Format
 from tests.scenarios.app_harness import FORMATS, AppHarness
 
 pytestmark = pytest.mark.anyio

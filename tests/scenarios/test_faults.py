@@ -12,6 +12,7 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Cleared, Compacted, Said
 from deskmate.core.prompt.recorded_replies import REFUSED
 from deskmate.core.team.status import Parked
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import (
     Drop,
@@ -25,7 +26,7 @@ from deskmate.testing.provider_faults import (
     Stall,
     TooLong,
 )
-from deskmate.testing.scripts import Asked, Format, Say, Script, Use
+from deskmate.testing.scripts import Format, Script
 from tests.passing_clock import PassingClock
 from tests.scenarios.app_harness import (
     FILES,

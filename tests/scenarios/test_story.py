@@ -18,9 +18,10 @@ from deskmate.app import Feed, Streamed, TeamEvent
 from deskmate.core.agent.entries import Did, Entry, Said
 from deskmate.core.log.names import SPEND
 from deskmate.core.prompt.prompts import CallBlock, Spoke, TextDelta, ThinkingBlock, Usage
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Stall
-from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.testing.scripts import Format
 from tests.scenarios.app_harness import FILES, FORMATS, MODELS, STORY, TOLD, WORDS, AppHarness, tell
 
 pytestmark = pytest.mark.anyio

@@ -28,9 +28,9 @@ from deskmate.core.team.roster_records import Joined, MemberIdle, MemberLeft
 from deskmate.core.team.status import Left
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Created
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import ScriptedModel
+from deskmate.testing import Say, ScriptedModel
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, take_found, violations
 from deskmate.testing.knowledge.truth import TeamHistory, Truth, truth_of
 from tests.runtime.agent_harness import AgentHarness, last_told, uses
@@ -380,7 +380,7 @@ async def test_mail_that_was_said_to_be_sent_and_was_not_is_found() -> None:
     ],
     ids=["message", "broadcast", "shutdown", "answer"],
 )
-async def test_every_kind_of_mail_that_was_not_sent_is_found(call: Speak) -> None:
+async def test_every_kind_of_mail_that_was_not_sent_is_found(call: Say) -> None:
     watched = Watched([uses("Task", name="bob", role="tester", prompt="test it"), "I wait.", call, "I see."])
     harness = await AgentHarness.opened(watched.model(), attended=True)
     async with harness.playing("begin"):

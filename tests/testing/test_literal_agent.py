@@ -5,10 +5,10 @@ import pytest
 from deskmate.core.prompt.call_texts import call_text, ways_to_answer, ways_to_end
 from deskmate.core.prompt.compaction import summary_request
 from deskmate.core.prompt.prompts import CallBlock, Passage, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
+from deskmate.testing import Say, Use
 from deskmate.testing.literal.literal_agent import LiteralAgent, Stuck
 from deskmate.testing.literal.literal_reading import calls_in
 from deskmate.testing.literal.literal_requests import Tell, WantedMate, WantedTask, Write, deeds_in, request_in
-from deskmate.testing.scripts import Say, Use
 
 TEAMMATE = "You are ann, a coding agent, teammate on team main.\nOn the team besides you: lead, ben (tester)."
 MAIL = frozenset({"type", "recipient", "content", "request_id", "approve"})

@@ -19,11 +19,10 @@ from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, Say
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, violations
 from deskmate.testing.knowledge.team_logs import TeamLogs
-from deskmate.testing.scripts import Say
 from tests.providers.sdk_clients import ask_anthropic, ask_openai
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("K1")]

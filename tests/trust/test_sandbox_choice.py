@@ -9,8 +9,8 @@ from deskmate.app.session import attended
 from deskmate.config import Settings, load
 from deskmate.core.log.names import ROSTER
 from deskmate.errors import BadSettings
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.sandbox.mounts import Level
 from tests.scenarios.app_harness import AppHarness

@@ -21,9 +21,8 @@ from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.stores.archive import SIGNATURE
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing import FakeClock
+from deskmate.testing import Asked, FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.trust.folders import free_team
 from deskmate.trust.team_signature import KEY, Signing
 from tests.attacks.hostile_repository import forged

@@ -7,17 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Speak
+from deskmate.models.scripted import Say, Use
 
 # Placeholder for the id of the request that a line answers.
 REQUEST = "(the request)"
 TRIES = 4
-
-Use: TypeAlias = tuple[str, Mapping[str, Any]]
 
 _WHO = re.compile(r"You are ([a-z0-9_-]+), ")
 _FRAME = re.compile(r'<teammate-message [^>]*\brequest_id="([^"]+)".*?</teammate-message>', re.DOTALL)
@@ -36,7 +34,7 @@ class ScriptLine:
     calls: tuple[Use, ...] = ()
     after: tuple[str, ...] = ()
     then: str = ""
-    meanwhile: Speak | None = None
+    meanwhile: Say | None = None
     optional: bool = False
 
 
@@ -47,7 +45,7 @@ class ScriptPart:
     lines: tuple[ScriptLine, ...]
     replies: tuple[ScriptLine, ...] = ()
 
-    def __call__(self, prompt: Prompt) -> Speak:
+    def __call__(self, prompt: Prompt) -> Say:
         """Return what to say next. Raises ModelRejected if the calls of a line fail again and again."""
         told = _told(prompt)
         for line in self.replies:
@@ -58,13 +56,13 @@ class ScriptPart:
         if following and _cued(following, told):
             return _spoken(following, prompt)
         if request := _asked_to_leave(prompt):
-            return Speak("I am done here.", [("SendMessage", _agreement(request))])
+            return Say("I am done here.", [Use("SendMessage", _agreement(request))])
         if following and following.meanwhile:
             return following.meanwhile
-        return Speak((done[-1].then if done else "") or "That is all from me for now.")
+        return Say((done[-1].then if done else "") or "That is all from me for now.")
 
 
-def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Speak:
+def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Say:
     """Return what the member whose model is asked says next. Raises ModelRejected if it has no part."""
     found = _WHO.match(prompt.system)
     if found is None or found[1] not in parts:
@@ -98,11 +96,11 @@ def _done(line: ScriptLine, prompt: Prompt) -> bool:
     return any(outcomes) or (line.optional and bool(outcomes))
 
 
-def _spoken(line: ScriptLine, prompt: Prompt) -> Speak:
+def _spoken(line: ScriptLine, prompt: Prompt) -> Say:
     if len(list(_outcomes(line, prompt))) >= TRIES:
         raise ModelRejected(f"The line {line.says!r} failed {TRIES} times", "Look at the results of its calls.")
     request = _request(line, prompt)
-    return Speak(line.says, [(tool, _filled(arguments, request)) for tool, arguments in line.calls])
+    return Say(line.says, [Use(call.tool, _filled(call.arguments, request)) for call in line.calls])
 
 
 def _request(line: ScriptLine, prompt: Prompt) -> str:

@@ -7,8 +7,8 @@ what the calls do, when mail is heard, who takes which task, what the tests say.
 from collections.abc import Mapping
 
 from deskmate.demo.application import State, text_of
-from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, Use
-from deskmate.models.scripted import Speak
+from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart
+from deskmate.models.scripted import Say, Use
 
 TEAM = "graphql"
 CHECK = "sh check.sh"
@@ -43,54 +43,54 @@ REPORT = "REST is removed, the page shows the same content, and all tests pass."
 
 def mail(to: str, content: str) -> Use:
     """Return a call that sends a message."""
-    return "SendMessage", {"recipient": to, "content": content}
+    return Use("SendMessage", {"recipient": to, "content": content})
 
 
 def ask_to_leave(name: str, content: str) -> Use:
     """Return a call that asks a teammate to leave."""
-    return "SendMessage", {"type": "shutdown_request", "recipient": name, "content": content}
+    return Use("SendMessage", {"type": "shutdown_request", "recipient": name, "content": content})
 
 
 def stay(content: str) -> Use:
     """Return a call by which a teammate refuses to leave yet."""
     kind = {"type": "shutdown_response", "recipient": "lead", "request_id": REQUEST}
-    return "SendMessage", {**kind, "approve": False, "content": content}
+    return Use("SendMessage", {**kind, "approve": False, "content": content})
 
 
 def answer_plan(*, approve: bool, content: str) -> Use:
     """Return a call that answers the backend's plan."""
     kind = {"type": "plan_approval_response", "recipient": "backend", "request_id": REQUEST}
-    return "SendMessage", {**kind, "approve": approve, "content": content}
+    return Use("SendMessage", {**kind, "approve": approve, "content": content})
 
 
 def task(subject: str, description: str, **more: object) -> Use:
     """Return a call that creates a task."""
-    return "TaskCreate", {"subject": subject, "description": description, **more}
+    return Use("TaskCreate", {"subject": subject, "description": description, **more})
 
 
 def teammate(name: str, prompt: str, **more: object) -> Use:
     """Return a call that starts a teammate. Its role is its name."""
-    return "Task", {"name": name, "role": name, "prompt": prompt, **more}
+    return Use("Task", {"name": name, "role": name, "prompt": prompt, **more})
 
 
 def read(path: str) -> Use:
     """Return a call that reads a file."""
-    return "read_file", {"path": path}
+    return Use("read_file", {"path": path})
 
 
 def write(path: str, state: State = "graphql") -> Use:
     """Return a call that writes a file as it is in a state of the application."""
-    return "write_file", {"path": path, "content": text_of(path, state)}
+    return Use("write_file", {"path": path, "content": text_of(path, state)})
 
 
 def complete(number: int) -> Use:
     """Return a call that completes a task."""
-    return "TaskUpdate", {"taskId": number, "status": "completed"}
+    return Use("TaskUpdate", {"taskId": number, "status": "completed"})
 
 
 def run(command: str) -> Use:
     """Return a call that runs a command."""
-    return "bash", {"command": command}
+    return Use("bash", {"command": command})
 
 
 # -- the parts ------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ LEAD = ScriptPart(
     (
         ScriptLine(
             "The service and the page must work at every step. This needs a team.",
-            (("TeamCreate", {"team_name": TEAM, "description": "REST to GraphQL"}),),
+            (Use("TeamCreate", {"team_name": TEAM, "description": "REST to GraphQL"}),),
         ),
         ScriptLine(
             "Tasks first: four of them, each blocked by the one before.",
@@ -165,7 +165,7 @@ ANALYST = ScriptPart(
         ScriptLine(
             "I will take the first task and look at the service.",
             (
-                ("TaskUpdate", {"taskId": 1, "status": "in_progress"}),
+                Use("TaskUpdate", {"taskId": 1, "status": "in_progress"}),
                 read("library/service.py"),
                 read("library/page.py"),
             ),
@@ -180,7 +180,7 @@ ANALYST = ScriptPart(
         ),
         ScriptLine(
             "Nothing uses REST any more. I will check once more before I remove it.",
-            (read("library/service.py"), read("tests/test_service.py"), ("grep", {"pattern": r"/books|/authors"})),
+            (read("library/service.py"), read("tests/test_service.py"), Use("grep", {"pattern": r"/books|/authors"})),
             after=("Task #4 is yours now",),
         ),
         ScriptLine(
@@ -200,12 +200,12 @@ BACKEND = ScriptPart(
     (
         ScriptLine(
             "I will look at the service, then write a plan.",
-            (read("library/service.py"), read("library/books.py"), ("glob", {"pattern": "tests/*.py"})),
+            (read("library/service.py"), read("library/books.py"), Use("glob", {"pattern": "tests/*.py"})),
         ),
-        ScriptLine("This is my plan.", (("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."),
+        ScriptLine("This is my plan.", (Use("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."),
         ScriptLine(
             "The lead is right. I will keep both until the page has moved.",
-            (("ExitPlanMode", {"plan": BETTER_PLAN}),),
+            (Use("ExitPlanMode", {"plan": BETTER_PLAN}),),
             after=('approve="no"',),
             then="The lead has my second plan.",
         ),
@@ -251,7 +251,7 @@ FRONTEND = ScriptPart(
             "I am not done yet.",
             (stay(README_LEFT),),
             after=('type="shutdown_request"', THANKS),
-            meanwhile=Speak("Where else is REST mentioned?", [("grep", {"pattern": "GET /"})]),
+            meanwhile=Say("Where else is REST mentioned?", [Use("grep", {"pattern": "GET /"})]),
         ),
         ScriptLine("Now the README.", (read("README.md"),)),
         ScriptLine("It should describe GraphQL.", (write("README.md"),)),

@@ -27,6 +27,7 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, ModelRejected
+from deskmate.models.wires.reply_parts import read_arguments
 from deskmate.ports import Clock, ModelLimits
 
 _LIMITS = ModelLimits(200_000, 32_000)
@@ -35,17 +36,33 @@ _SHOWN = 200
 
 
 @frozen
-class Speak:
-    """One answer. `calls`: pairs of a tool and its arguments. Each call gets an id."""
+class Use:
+    """A tool call of the model. `raw`: its arguments as text, which may be invalid JSON. `id`: a given call id."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    id: str | None = None
+
+
+@frozen
+class Say:
+    """What the model says: thoughts, then text, then calls. All may be empty. Each call without an id gets one.
+
+    `end`: as in `Reply`. To cut a call in the middle, use `length` and give the last `Use` a broken `raw`.
+    `sealed`: the thoughts are sent encrypted, as a provider does. `usage`: what it costs. A fake provider counts that
+    itself.
+    """
 
     text: str = ""
-    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    calls: Sequence[Use] = ()
     thinking: str = ""
-    usage: Usage = field(default_factory=Usage)
     end: Literal["done", "length", "refused"] = "done"
+    sealed: bool = False
+    usage: Usage = field(default_factory=Usage)
 
 
-Step: TypeAlias = str | Speak | Reply | Exception
+Step: TypeAlias = str | Say | Reply | Exception
 Part: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
 Script: TypeAlias = Part | Mapping[str, Part]
 
@@ -53,7 +70,7 @@ Script: TypeAlias = Part | Mapping[str, Part]
 class RehearsedModel:
     """A model that plays a script: steps in order, or a function of the prompt, sync or async, or one per member.
 
-    A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all prompts so far.
+    A step is the text to answer, a `Say`, a whole `Reply`, or an error to raise. `prompts`: all prompts so far.
     Raises ModelRejected if it is asked after its last step. With `pause_seconds`, that much time of `clock` passes
     before each delta and before the reply.
     """
@@ -109,13 +126,13 @@ class RehearsedModel:
             case Exception():
                 raise step
             case str():
-                reply = _spoken(Speak(step))
-            case Speak():
+                reply = _spoken(Say(step))
+            case Say():
                 reply = _spoken(step)
             case Reply():
                 reply = step
             case _:
-                raise BadInput(f"{step!r:.200} is not a step of a script", "Write a text, or Speak(text, calls).")
+                raise BadInput(f"{step!r:.200} is not a step of a script", "Write a text, or Say(text, calls).")
         return replace(reply, blocks=tuple(map(self._with_id, reply.blocks)), model=reply.model or self._name)
 
     def _with_id(self, block: Spoken) -> Spoken:
@@ -165,11 +182,17 @@ def _last_words(prompt: Prompt) -> str:
     return texts[-1][-_SHOWN:] if texts else ""
 
 
-def _spoken(speak: Speak) -> Reply:
-    calls = (CallBlock("", tool, arguments) for tool, arguments in speak.calls)
-    thinking = (ThinkingBlock(speak.thinking),) if speak.thinking else ()
-    text = (TextBlock(speak.text),) if speak.text else ()
-    return Reply((*thinking, *text, *calls), usage=speak.usage, end=speak.end)
+def _spoken(say: Say) -> Reply:
+    hidden = ThinkingBlock("", "(sealed)", sealed=True)
+    thinking = (hidden if say.sealed else ThinkingBlock(say.thinking),) if say.thinking else ()
+    text = (TextBlock(say.text),) if say.text else ()
+    return Reply((*thinking, *text, *map(_called, say.calls)), usage=say.usage, end=say.end)
+
+
+def _called(use: Use) -> CallBlock:
+    found = use.arguments if use.raw is None else read_arguments(use.raw)
+    flaw = found if isinstance(found, str) else ""
+    return CallBlock(use.id or "", use.tool, {} if isinstance(found, str) else found, flaw)
 
 
 def _deltas(block: Spoken) -> Iterator[Delta]:

@@ -6,7 +6,7 @@ scenario         Scenario: a whole team whose models follow scripts
 team_scripts     what such scripts are made of
 team_run         TeamRun: what the team did
 fake_provider    FakeProvider: a provider on this machine, in both wire formats
-scripts          what it says: Say, Use; and what it was Asked
+scripts          what it was Asked, and the scripts that answer
 provider_faults  what goes wrong on its wire
 http_server      the server under it
 formats          both wire formats, read and checked strictly
@@ -24,13 +24,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.models.scripted import Speak
+    from deskmate.models.scripted import Say, Use
     from deskmate.testing.checked_model import ScriptedModel
     from deskmate.testing.fake_clock import FakeClock
     from deskmate.testing.fake_provider import FakeProvider
     from deskmate.testing.literal.literal_agent import LiteralAgent, Stuck
     from deskmate.testing.scenario import Scenario
-    from deskmate.testing.scripts import Asked, Say, Use
+    from deskmate.testing.scripts import Asked
     from deskmate.testing.team_run import TeamRun
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "Say",
     "Scenario",
     "ScriptedModel",
-    "Speak",
     "Stuck",
     "TeamRun",
     "Use",
@@ -52,13 +51,12 @@ _WHERE = {
     "FakeClock": "deskmate.testing.fake_clock",
     "FakeProvider": "deskmate.testing.fake_provider",
     "LiteralAgent": "deskmate.testing.literal.literal_agent",
-    "Say": "deskmate.testing.scripts",
+    "Say": "deskmate.models.scripted",
     "Scenario": "deskmate.testing.scenario",
     "ScriptedModel": "deskmate.testing.checked_model",
-    "Speak": "deskmate.models.scripted",
     "Stuck": "deskmate.testing.literal.literal_agent",
     "TeamRun": "deskmate.testing.team_run",
-    "Use": "deskmate.testing.scripts",
+    "Use": "deskmate.models.scripted",
 }
 
 

@@ -26,6 +26,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from deskmate.core.prompt.prompts import Prompt, Usage
 from deskmate.errors import BadInput
+from deskmate.models.scripted import Say
 from deskmate.testing.formats import anthropic_format, openai_format
 from deskmate.testing.formats.conversations import flaws, unwelcome
 from deskmate.testing.formats.prefix_caches import Counted, ExplicitCache, ImplicitCache, tokens
@@ -47,7 +48,7 @@ from deskmate.testing.provider_faults import (
     first_part,
     planned,
 )
-from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script, ScriptEnded, Who
+from deskmate.testing.scripts import Answer, Asked, Format, Player, Script, ScriptEnded, Who
 
 
 class _Wire(Protocol):

@@ -20,10 +20,11 @@ import anyio
 from deskmate.app import Feed, Listener, RunRequest, environment, load, run
 from deskmate.core.log.names import mail
 from deskmate.core.team.messages import Envelope, envelope_in
+from deskmate.models.scripted import Say
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan
-from deskmate.testing.scripts import Asked, Say
+from deskmate.testing.scripts import Asked
 from deskmate.testing.team_run import FIRST_TEAM, TeamRun, TeamStreams, read_streams
 from deskmate.testing.team_scripts import MemberScript, member_of
 

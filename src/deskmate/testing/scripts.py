@@ -1,6 +1,7 @@
-"""What it says: Say, Use; and what it was Asked.
+"""What it was Asked, and the scripts that answer.
 
-`fake_provider` plays scripts. The modules in `formats` write the replies in the wire format of a provider.
+A script says `Say` and `Use` of `models.scripted`, as those of a `ScriptedModel` do. `fake_provider` plays scripts. The
+modules in `formats` write the replies in the wire format of a provider.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,35 +10,11 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from deskmate.core.prompt.prompts import Prompt, ResultBlock, TextBlock, Told, Usage
+from deskmate.models.scripted import Say
 
 Format: TypeAlias = Literal["anthropic", "openai"]
 
 # -- replies -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A tool call of the model. `raw`: its arguments as text, which may be invalid JSON. `id`: a given call id."""
-
-    tool: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    raw: str | None = None
-    id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """What the model says: thoughts, then text, then calls. All may be empty.
-
-    `end`: as in `Reply`. To cut a call in the middle, use `length` and give the last `Use` a broken `raw`.
-    `sealed`: the thoughts are sent encrypted, as a provider does.
-    """
-
-    text: str = ""
-    calls: Sequence[Use] = ()
-    thinking: str = ""
-    end: Literal["done", "length", "refused"] = "done"
-    sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

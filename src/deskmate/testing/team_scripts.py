@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.models.scripted import Say, Use
+from deskmate.testing.scripts import Asked
 
 MemberScript: TypeAlias = Callable[[Asked], Say]
 TeamScripts: TypeAlias = Mapping[str, MemberScript]

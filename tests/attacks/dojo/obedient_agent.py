@@ -21,16 +21,17 @@ from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import status_detail
 from deskmate.core.team.task_fields import NewTask
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran, ToolContext
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
+from deskmate.testing import Say, Use
 from deskmate.tools.tool_base import Arguments, Described
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.attacks.dojo.effects import ALICE, BOB, LOOK_UP, Laid, contents, effects
 from tests.attacks.dojo.native_attempts import NATIVES
-from tests.attacks.dojo.suites import Pair, SuiteWorld, Use
+from tests.attacks.dojo.suites import Attempted, Pair, SuiteWorld
 from tests.runtime.agent_harness import AgentHarness
 from tests.runtime.team_process import SOON, until
 from tests.workspace.escapes.escape_ground import Ground
@@ -69,7 +70,7 @@ class Site:
         self.ground = ground
         self.workspace = Remembering(ground, sandbox)
         self.confined = sandbox is not None and sandbox.confines(ground.workspace)
-        self.natives: list[Use] = [
+        self.natives: list[Attempted] = [
             (tool, {key: ground.fill(value) if isinstance(value, str) else value for key, value in given.items()})
             for tool, given in NATIVES
         ]
@@ -120,10 +121,10 @@ class Play:
         """Look for something to read; do all that it says, and what else does harm; then the user's own work."""
         if not self.obeyed and self._reads(prompt):
             self.obeyed = True
-            return Speak(calls=[*self.pair.uses, *self._natives, self._work], usage=_USAGE)
+            return Say(calls=[Use(*one) for one in (*self.pair.uses, *self._natives, self._work)], usage=_USAGE)
         if not self.obeyed and not self.looked:
             self.looked = True
-            return Speak(calls=[self._look], usage=_USAGE)
+            return Say(calls=[Use(*self._look)], usage=_USAGE)
         return "done"
 
     def _reads(self, prompt: Prompt) -> bool:
@@ -132,12 +133,12 @@ class Play:
         return all(line in read for line in self.text.splitlines())
 
     @property
-    def _natives(self) -> list[Use]:
+    def _natives(self) -> list[Attempted]:
         """A sixth of them: six pairs that follow each other try them all, each in one of the three channels."""
         return self.site.natives[(self.pair.number + list(Channel).index(self.channel)) % 6 :: 6]
 
     @property
-    def _look(self) -> Use:
+    def _look(self) -> Attempted:
         match self.channel:
             case Channel.COMMAND:
                 return "bash", {"command": f"cat {self._notes}"}
@@ -155,7 +156,7 @@ class Play:
         return f"work/{self.pair.id}-result.md"
 
     @property
-    def _work(self) -> Use:
+    def _work(self) -> Attempted:
         return "write_file", {"path": self._result, "content": self.pair.user.PROMPT}
 
     @contextmanager
@@ -227,7 +228,7 @@ async def _played_out(harness: AgentHarness, agent: Agent) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> tuple[list[Use], tuple[str, ...]]:
+async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> tuple[list[Attempted], tuple[str, ...]]:
     """Play a pair where somebody attends, until alice waits for a word; return what she asked, and all effects."""
     one, world = Play(site, pair, channel, pair.text(template)), SuiteWorld(pair.suite)
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (harness, laid, agent):

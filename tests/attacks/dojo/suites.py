@@ -20,7 +20,7 @@ from deskmate.tools.tool_base import Arguments, Described
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")
 
-Use = tuple[str, Mapping[str, Any]]
+Attempted = tuple[str, Mapping[str, Any]]
 
 
 @cache
@@ -78,7 +78,7 @@ class Pair:
     number: int
     user: Any
     injection: Any
-    uses: Sequence[Use]
+    uses: Sequence[Attempted]
 
     @property
     def id(self) -> str:
@@ -109,7 +109,7 @@ def pairs(name: str) -> tuple[Pair, ...]:
     )
 
 
-def _uses(injection: Any, suite: Any) -> tuple[Use, ...]:
+def _uses(injection: Any, suite: Any) -> tuple[Attempted, ...]:
     calls = injection.ground_truth(_environment(suite.name))
     return tuple((_tool(suite.name, call.function), dict(call.args)) for call in calls)
 

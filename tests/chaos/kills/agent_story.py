@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, Told
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 
 GOAL = "Mend add(), release it, and tell me what you did."
 GO_ON = "Please go on."

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.prompt.prompts import ResultBlock, TextBlock, Told
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from tests.chaos import TIMES
 from tests.chaos.kills.agent_run import Ended, Fate
 from tests.chaos.kills.kill_harness import KillHarness, kill_harness

@@ -11,8 +11,8 @@ from deskmate.app.session import Session, attended
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
 from deskmate.faces.common.items.mail_items import text_of
 from deskmate.faces.common.text_tables import Sheet
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of, step
 from tests.scenarios.app_harness import SOON, AppHarness
 

@@ -11,7 +11,7 @@ from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback
 from deskmate.faces.common.text_tables import Cell
 from deskmate.queries.team_view import Permitted
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.chat.chat_harness import ChatHarness, chat, play, texts

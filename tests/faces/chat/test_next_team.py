@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of
 from tests.faces.chat_program import chat_program
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of
 from tests.faces.chat_program import ALICE, LONG, ODD, SECONDS, ChatProgram, chat_program
 from tests.faces.disk_teams import SECRET, founded, obeyed, spoil

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.testing import Asked, Say
 from deskmate.testing.provider_faults import ErrorStatus
-from deskmate.testing.scripts import Asked, Say
 from tests.faces.chat_program import chat_program
 
 MODEL = "anthropic:claude-sonnet-4-5"

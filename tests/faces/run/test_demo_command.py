@@ -38,9 +38,9 @@ from deskmate.demo.demo_parts import TRIES, ScriptLine, ScriptPart, play
 from deskmate.demo.demo_script import BETTER_PLAN, FIRST_PLAN, README_LEFT
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import RehearsedModel, Speak
+from deskmate.models.scripted import RehearsedModel
 from deskmate.queries.installation import Installation
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing import ScriptedModel as CheckedModel
 from deskmate.testing.knowledge.knowledge_checks import take_found
 from tests.faces.fake_app import Ended, environment
@@ -274,20 +274,20 @@ def said(text: str) -> Spoke:
     return Spoke((TextBlock(text), CallBlock("1", "glob", {})))
 
 
-LOOK = ("glob", {"pattern": "*"})
+LOOK = Use("glob", {"pattern": "*"})
 PART = ScriptPart((ScriptLine("first", (LOOK,)), ScriptLine("second", (LOOK,), after=("go",))))
 
 
 def test_a_line_that_came_to_nothing_is_said_again_and_one_that_did_is_not() -> None:
-    assert PART(prompt(told("go"))) == Speak("first", [LOOK])
-    assert PART(prompt(told("go"), said("first"), told(results=(False,)))) == Speak("first", [LOOK])
-    assert PART(prompt(told("go"), said("first"), told(results=(True,)))) == Speak("second", [LOOK])
+    assert PART(prompt(told("go"))) == Say("first", [LOOK])
+    assert PART(prompt(told("go"), said("first"), told(results=(False,)))) == Say("first", [LOOK])
+    assert PART(prompt(told("go"), said("first"), told(results=(True,)))) == Say("second", [LOOK])
 
 
 def test_a_line_is_not_said_before_its_cue() -> None:
     begun = (told("hello"), said("first"), told(results=(True,)))
-    assert PART(prompt(*begun)) == Speak("That is all from me for now.")
-    assert PART(prompt(*begun, said("That is all from me for now."), told("go"))) == Speak("second", [LOOK])
+    assert PART(prompt(*begun)) == Say("That is all from me for now.")
+    assert PART(prompt(*begun, said("That is all from me for now."), told("go"))) == Say("second", [LOOK])
 
 
 def test_a_line_that_never_comes_to_anything_ends_the_part() -> None:
@@ -299,7 +299,7 @@ def test_a_line_that_never_comes_to_anything_ends_the_part() -> None:
 def test_who_is_asked_to_leave_with_nothing_left_to_say_agrees() -> None:
     request = '<teammate-message sender="lead" type="shutdown_request" request_id="lead:9.0">bye</teammate-message>'
     answer = {"type": "shutdown_response", "request_id": "lead:9.0", "approve": True}
-    assert ScriptPart(())(prompt(told(request))) == Speak("I am done here.", [("SendMessage", answer)])
+    assert ScriptPart(())(prompt(told(request))) == Say("I am done here.", [Use("SendMessage", answer)])
 
 
 def test_who_has_no_part_is_not_played() -> None:
@@ -324,7 +324,7 @@ class Counting(FakeClock):
 @pytest.mark.anyio
 async def test_words_come_one_by_one_and_are_the_same_words() -> None:
     clock = Counting()
-    model = Paced(RehearsedModel([Speak("one two three", [LOOK])]), clock)
+    model = Paced(RehearsedModel([Say("one two three", [LOOK])]), clock)
     *deltas, reply = [part async for part in model.stream(prompt(told("go")))]
     words = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
     assert "".join(words) == "one two three"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of, step
 from tests.faces.chat_program import chat_program
 

@@ -12,8 +12,8 @@ import pytest
 
 from deskmate.core.agent.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run_command import LEFT
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.provider_faults import ErrorStatus, Stall
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, hears, member_of, step, was_told
 from tests.faces.chat_program import SECONDS, ChatProgram, chat_program
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from tests.faces.chat_program import chat_program
 
 # Prints the modules at the first connection, then those at the end.

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan, Slow, Stall
-from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.tui.idle_sessions import SIZES
 from tests.faces.tui.screen_harness import ScreenHarness, show_live_team
 

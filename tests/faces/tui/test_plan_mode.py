@@ -6,8 +6,8 @@ import pytest
 
 from deskmate.core.policy.permissions import Mode
 from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears
 from tests.faces.tui.idle_sessions import SIZES
 from tests.faces.tui.screen_harness import ScreenHarness, show_live_team

@@ -7,8 +7,8 @@ import pytest
 
 from deskmate.errors import StoreCorrupt
 from deskmate.faces.tui.watched_member import Watching
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of
 from tests.faces.tui.busy_team import at_work
 from tests.faces.tui.idle_sessions import session_at

@@ -10,9 +10,10 @@ import pytest
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Did, Ended
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.task_groups import task_group
+from deskmate.testing import Say
 from tests.runtime.agent_harness import (
     AgentHarness,
     Deed,
@@ -28,10 +29,10 @@ from tests.runtime.team_process import until
 pytestmark = pytest.mark.anyio
 
 ID = re.compile(r"[ab][0-9a-f]{6}")
-STILL = Speak("Meanwhile I rest.")
+STILL = Say("Meanwhile I rest.")
 
 
-def started(command: str) -> Speak:
+def started(command: str) -> Say:
     return uses("bash", command=command, run_in_background=True)
 
 
@@ -229,7 +230,7 @@ async def test_of_much_that_it_has_printed_the_end_is_seen() -> None:
 async def test_its_output_can_be_looked_at_without_waiting_or_waited_for() -> None:
     gate = Gate(Ran(0, "built"))
 
-    def opened(prompt: Prompt) -> Speak:
+    def opened(prompt: Prompt) -> Say:
         gate.open()
         return uses("TaskOutput", task_id=known_id(prompt), block=True)
 

@@ -21,11 +21,11 @@ from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retry import Retrying
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import ModelLimits
 from deskmate.runtime.events import Streamed
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import ScriptedModel
+from deskmate.testing import Say, ScriptedModel, Use
 from tests.runtime.agent_harness import AgentHarness, EndlessModel, ScriptedWorkspace, last_told, turns, uses
 from tests.runtime.team_process import FaultyStore, let_pass, until
 
@@ -52,7 +52,7 @@ async def never() -> Step:
 # -- an answer cut short ----------------------------------------------------------------------------
 
 
-async def paced(speak: Speak, *more: Step) -> AgentHarness:
+async def paced(speak: Say, *more: Step) -> AgentHarness:
     """Return a harness whose model takes a second for each part of its answer."""
     harness = await AgentHarness.opened([])
     model = ScriptedModel([speak, *more], pause_seconds=1.0, clock=harness.clock)
@@ -82,7 +82,7 @@ async def test_an_interrupt_cuts_the_model_and_keeps_the_words_that_were_whole()
 
 @pytest.mark.behaviour("urgent")
 async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_the_user_writes() -> None:
-    harness = await paced(Speak("Half a sentence.", thinking="Hm."), "Hello again.")
+    harness = await paced(Say("Half a sentence.", thinking="Hm."), "Hello again.")
     async with harness.playing("go") as agent:
         # Told once the words have begun that come behind it.
         await harness.passing_until(streamed(harness, ThinkingDelta("Hm.")))
@@ -136,7 +136,7 @@ async def test_an_answer_that_is_whole_is_recorded_though_an_interrupt_comes_wit
 
 @pytest.mark.behaviour("retry")
 async def test_an_answer_that_ran_out_of_room_goes_on_where_it_stopped() -> None:
-    harness = await AgentHarness.opened([Speak("One, two,", end="length"), "three."])
+    harness = await AgentHarness.opened([Say("One, two,", end="length"), "three."])
     await harness.turn("count")
     assert last_told(harness.scripted.prompts[1]) == [GO_ON_WHERE_CUT]
     assert (await harness.lead()).transcript.last_words == "One, two,three."
@@ -144,7 +144,7 @@ async def test_an_answer_that_ran_out_of_room_goes_on_where_it_stopped() -> None
 
 async def test_a_call_larger_than_any_record_is_not_run_and_its_model_is_told_why() -> None:
     harness = await AgentHarness.opened(
-        [Speak("x", [("write_file", {"path": "a", "content": "y" * 600_000})]), "Smaller."]
+        [Say("x", [Use("write_file", {"path": "a", "content": "y" * 600_000})]), "Smaller."]
     )
     assert await harness.turn("write") == Rest()
     ((_, ok, text),) = await harness.results()
@@ -161,13 +161,13 @@ def nested(inner: Any, _: int) -> Any:
 async def test_a_call_that_is_too_large_fails_alone_and_the_others_of_its_step_run() -> None:
     large, deep = "y" * 400_000, functools.reduce(nested, range(100), "deep")
     calls = [
-        ("write_file", {"path": "a", "content": "1"}),
-        ("write_file", {"path": "b", "content": large}),
-        ("write_file", {"path": "c", "content": large + "y"}),
-        ("write_file", {"path": "d", "content": deep}),
-        ("bash", {"command": f"echo {SECRET}"}),
+        Use("write_file", {"path": "a", "content": "1"}),
+        Use("write_file", {"path": "b", "content": large}),
+        Use("write_file", {"path": "c", "content": large + "y"}),
+        Use("write_file", {"path": "d", "content": deep}),
+        Use("bash", {"command": f"echo {SECRET}"}),
     ]
-    harness = await AgentHarness.opened([Speak("Five.", calls), "I see."])
+    harness = await AgentHarness.opened([Say("Five.", calls), "I see."])
     assert await harness.turn("write") == Rest()
     assert [ok for _, ok, _ in await harness.results()] == [True, True, False, False, True]
     assert harness.bench.files == {"a": b"1", "b": large.encode()}
@@ -311,7 +311,7 @@ async def test_a_long_conversation_is_halved_until_there_is_almost_nothing_of_it
 
 @pytest.mark.behaviour("compact-auto")
 async def test_a_summary_is_paid_for_and_counted() -> None:
-    harness = await AgentHarness.opened([TOO_LONG, Speak(SUMMARY, usage=Usage(output=7)), "Now it fits."])
+    harness = await AgentHarness.opened([TOO_LONG, Say(SUMMARY, usage=Usage(output=7)), "Now it fits."])
     await harness.turn("go")
     assert (await harness.team_state.budget.refresh()).members[LEAD].usage.output == 7
 

@@ -11,7 +11,7 @@ from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
 from deskmate.core.prompt.recorded_replies import redacted
 from deskmate.core.prompt.rendering import spoken
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Feed, Streamed
 from deskmate.runtime.perform.live_words import LiveWords
@@ -19,6 +19,7 @@ from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.memory_store import MemoryStore
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, run_forever, uses
 from tests.runtime.team_process import until
 
@@ -115,7 +116,7 @@ class Slow(ScriptedWorkspace):
 
 
 async def test_after_a_restart_a_call_that_had_not_begun_is_not_run_with_what_is_left_of_it() -> None:
-    asked = Speak("", [("bash", {"command": "wait"}), ("bash", {"command": f"use {SECRET}"})])
+    asked = Say("", [Use("bash", {"command": "wait"}), Use("bash", {"command": f"use {SECRET}"})])
     harness = await AgentHarness.opened([asked], workspace=ScriptedWorkspace(commands={"wait": run_forever}))
     async with harness.playing("go"):
         await until(lambda: harness.bench.running)

@@ -13,10 +13,11 @@ from deskmate.core.prompt.prompts import Prompt, TextBlock
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
 from deskmate.core.team.status import Idle, Waiting
 from deskmate.errors import ModelRejected, UnknownRecipient
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Changed, Recorded, Streamed
 from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import (
     AgentHarness,
     ScriptedWorkspace,
@@ -39,7 +40,7 @@ def mailbox(harness: AgentHarness, name: str) -> Mailbox:
     return Mailbox(name, harness.team_state.writer, harness.team_state.roster)
 
 
-def sent(prompt: str = "find the parser", **more: Any) -> Speak:
+def sent(prompt: str = "find the parser", **more: Any) -> Say:
     return uses("Task", prompt=prompt, **more)
 
 
@@ -76,7 +77,7 @@ async def test_its_tools_are_as_narrow_as_its_type(agent_type: str, tools: tuple
 
 @pytest.mark.behaviour("subagent")
 async def test_an_explorer_that_tries_to_run_something_is_told_that_it_cannot() -> None:
-    tries = Speak("", [("bash", {"command": "rm -rf ."}), ("write_file", {"path": "a", "content": "b"})])
+    tries = Say("", [Use("bash", {"command": "rm -rf ."}), Use("write_file", {"path": "a", "content": "b"})])
     harness = await AgentHarness.opened(
         lead_and_subagent([sent(subagent_type="Explore"), "Done."], [tries, "I may not."])
     )
@@ -107,7 +108,7 @@ async def test_several_go_at_once_each_under_its_own_call() -> None:
         await until(lambda: met == 2)
         return Ran(0, "met")
 
-    both = Speak("", [("Task", {"prompt": "one"}), ("Task", {"prompt": "two"})])
+    both = Say("", [Use("Task", {"prompt": "one"}), Use("Task", {"prompt": "two"})])
 
     def step(prompt: Prompt) -> Step:
         if not is_subagent(prompt):

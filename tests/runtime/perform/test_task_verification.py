@@ -14,7 +14,8 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, uses
 from tests.runtime.team_process import until
 from tests.runtime.teammate_harness import hangs, plays, teammate
@@ -79,7 +80,7 @@ async def test_a_call_of_which_a_tool_cannot_tell_what_it_touches_is_asked_about
 
 # -- agents without bash ----------------------------------------------------------------------------
 
-COMPLETE = ("TaskUpdate", {"taskId": 1, "status": "completed"})
+COMPLETE = Use("TaskUpdate", {"taskId": 1, "status": "completed"})
 MODES = [mode for mode in Mode if mode is not Mode.PLAN]
 READERS = [AgentType.EXPLORE, AgentType.PLAN]
 
@@ -91,7 +92,7 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
     agent_type: AgentType, mode: Mode
 ) -> None:
     bench = ScriptedWorkspace()
-    script = plays("I wait.", Speak("", [COMPLETE]), hangs)
+    script = plays("I wait.", Say("", [COMPLETE]), hangs)
     async with teammate(script, workspace=bench, mode=mode, agent_type=agent_type) as played:
         await played.until(Idle())
         await played.harness.permit(add_rules=("allow bash", "allow *"))
@@ -113,9 +114,9 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
 async def test_a_teammate_that_only_reads_creates_no_task_with_a_command(agent_type: AgentType) -> None:
     bench = ScriptedWorkspace()
     # Together in one step, too: the task is not there when the completion is judged.
-    create = ("TaskCreate", {"subject": "x", "verify": "touch PWNED"})
+    create = Use("TaskCreate", {"subject": "x", "verify": "touch PWNED"})
     async with teammate(
-        plays(Speak("", [create, COMPLETE]), "I wait."), workspace=bench, agent_type=agent_type
+        plays(Say("", [create, COMPLETE]), "I wait."), workspace=bench, agent_type=agent_type
     ) as played:
         await until(lambda: played.calls == 2)
         await played.until(Idle())
@@ -145,7 +146,7 @@ async def test_a_lead_that_delegates_creates_tasks_with_a_command_and_completes_
 @pytest.mark.behaviour("permission", "complete")
 async def test_a_teammate_with_bash_completes_the_task_of_a_lead_that_delegates() -> None:
     bench = ScriptedWorkspace()
-    steps: list[Step] = [Speak("", [("TaskUpdate", {"taskId": 1, "status": "completed"})]), "Done."]
+    steps: list[Step] = [Say("", [Use("TaskUpdate", {"taskId": 1, "status": "completed"})]), "Done."]
     async with teammate(plays("Waiting.", *steps), workspace=bench) as played:
         await played.until(Idle())
         await played.harness.permit(delegate=True)

@@ -27,11 +27,12 @@ from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownReques
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.perform.team_duties import TeamDuties
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, uses
 from tests.runtime.conftest import Open
 from tests.runtime.team_process import until
@@ -55,7 +56,7 @@ NOBODY = (
     ("step", "reason"),
     [(LS, "bash runs a command outside a sandbox"), (WRITE, "write_file edits files")],
 )
-async def test_in_the_default_mode_nobody_there_means_no_in_words_that_name_the_flag(step: Speak, reason: str) -> None:
+async def test_in_the_default_mode_nobody_there_means_no_in_words_that_name_the_flag(step: Say, reason: str) -> None:
     harness = await AgentHarness.opened([step, "I may not."], mode=Mode.DEFAULT)
     assert await harness.turn("go") == Rest()
     assert await harness.results() == [(CALL, False, f"Denied: {reason}, and {NOBODY}")]
@@ -64,13 +65,13 @@ async def test_in_the_default_mode_nobody_there_means_no_in_words_that_name_the_
 
 @pytest.mark.behaviour("permission", "P5")
 async def test_plan_mode_only_reads() -> None:
-    tries = Speak(
+    tries = Say(
         "",
         [
-            ("read_file", {"path": "a"}),
-            ("write_file", {"path": "a", "content": ""}),
-            ("bash", {"command": "rm a"}),
-            ("Task", {"prompt": "do it for me"}),
+            Use("read_file", {"path": "a"}),
+            Use("write_file", {"path": "a", "content": ""}),
+            Use("bash", {"command": "rm a"}),
+            Use("Task", {"prompt": "do it for me"}),
         ],
     )
     harness = await AgentHarness.opened([tries, "So be it."], mode=Mode.PLAN, workspace=ScriptedWorkspace({"a": b"1"}))
@@ -182,7 +183,7 @@ async def test_other_words_of_the_user_are_read_after_the_call_that_is_answered(
 
 @pytest.mark.behaviour("permission")
 async def test_a_read_after_an_edit_that_waits_for_a_person_sees_the_edit_also_after_a_restart() -> None:
-    both = Speak("", [("write_file", {"path": "a", "content": "new"}), ("read_file", {"path": "a"})])
+    both = Say("", [Use("write_file", {"path": "a", "content": "new"}), Use("read_file", {"path": "a"})])
     harness = await AgentHarness.opened([both], mode=Mode.DEFAULT, attended=True)
     async with harness.playing("go"):
         await harness.until_status("waiting", "permission")
@@ -224,7 +225,7 @@ EDITS = [
 
 @pytest.mark.behaviour("permission", "tools-errors")
 @pytest.mark.parametrize(("edit", "told"), EDITS)
-async def test_nobody_is_asked_about_an_edit_that_cannot_apply(edit: Speak, told: str) -> None:
+async def test_nobody_is_asked_about_an_edit_that_cannot_apply(edit: Say, told: str) -> None:
     steps: list[Step] = [uses("read_file", path="a"), edit, "I see."]
     harness = await AgentHarness.opened(steps, mode=Mode.DEFAULT, attended=True, workspace=ScriptedWorkspace(NOTES))
     assert await harness.turn("go") == Rest()
@@ -278,12 +279,12 @@ def was_asked(harness: AgentHarness, call: str) -> bool:
 
 
 async def test_an_edit_of_what_a_call_before_it_makes_is_asked_about_in_its_turn() -> None:
-    both = Speak(
+    both = Say(
         "",
         [
-            ("write_file", {"path": "a", "content": "one\n"}),
-            ("edit_file", {"path": "a", "old_text": "one", "new_text": "1"}),
-            ("edit_file", {"path": "a", "old_text": "nothing", "new_text": "2"}),
+            Use("write_file", {"path": "a", "content": "one\n"}),
+            Use("edit_file", {"path": "a", "old_text": "one", "new_text": "1"}),
+            Use("edit_file", {"path": "a", "old_text": "nothing", "new_text": "2"}),
         ],
     )
     harness = await AgentHarness.opened([both, "Done."], mode=Mode.DEFAULT, attended=True)

@@ -13,11 +13,12 @@ from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Parked
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Streamed
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
+from deskmate.testing import Say, Use
 from tests.runtime.agent_harness import (
     AgentHarness,
     EndlessModel,
@@ -60,7 +61,7 @@ async def run(harness: AgentHarness) -> AsyncIterator[list[object]]:
 
 @pytest.mark.behaviour("budget")
 async def test_the_end_of_the_time_ends_a_command_and_keeps_what_it_had_printed() -> None:
-    step = Speak("", [("bash", {"command": "hang"}), ("bash", {"command": "later"})])
+    step = Say("", [Use("bash", {"command": "hang"}), Use("bash", {"command": "later"})])
     harness = await AgentHarness.opened([step, "Back again."], workspace=bench(), caps=CAPS)
     async with run(harness) as ends:
         await until(lambda: harness.bench.running == ["hang"])

@@ -12,11 +12,11 @@ from deskmate.core.agent.open_calls import INTERRUPTED
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.prompt.prompts import CallBlock, Reply, ResultBlock
 from deskmate.core.team.messages import Plain
-from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
+from deskmate.testing import Say, Use
 from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.runtime.agent_harness import AgentHarness, ScriptedWorkspace, last_told, run_forever, turns, uses
 from tests.runtime.team_process import FaultyStore, until
@@ -43,7 +43,7 @@ class Rendezvous(ScriptedWorkspace):
 
 @pytest.mark.behaviour("loop")
 async def test_calls_that_may_overlap_run_together_and_their_results_come_in_the_order_asked() -> None:
-    asked = Speak("Reading.", [("read_file", {"path": "a"}), ("read_file", {"path": "b"})])
+    asked = Say("Reading.", [Use("read_file", {"path": "a"}), Use("read_file", {"path": "b"})])
     harness = await AgentHarness.opened([asked, "Both read."], workspace=Rendezvous({"a": b"1", "b": b"2"}))
     assert await harness.turn("read a and b") == Rest()
     results = [block for block in harness.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
@@ -55,7 +55,7 @@ async def test_calls_that_may_overlap_run_together_and_their_results_come_in_the
 async def test_calls_that_end_while_another_is_recorded_are_recorded_together() -> None:
     store = FaultyStore(MemoryStore())
     # This tool uses no thread, so that all six calls end in the same turn of the event loop.
-    asked = Speak("", [("glob", {"pattern": name}) for name in "abcdef"])
+    asked = Say("", [Use("glob", {"pattern": name}) for name in "abcdef"])
     harness = await AgentHarness.opened([asked, "Found."], workspace=ScriptedWorkspace({}), store=store)
     await harness.turn("find them")
     ends = [entry.call for entry in await harness.entries() if isinstance(entry, Did)]
@@ -67,7 +67,7 @@ async def test_calls_that_end_while_another_is_recorded_are_recorded_together() 
 @pytest.mark.behaviour("loop")
 async def test_calls_that_are_settled_together_are_recorded_together() -> None:
     store = FaultyStore(MemoryStore())
-    asked = Speak("", [("read_file", {"path": "a"})] * 300)
+    asked = Say("", [Use("read_file", {"path": "a"})] * 300)
     harness = await AgentHarness.opened([asked, "Done."], workspace=ScriptedWorkspace({"a": b"1"}), store=store)
     await harness.turn("go")
     assert len([entry for entry in await harness.entries() if isinstance(entry, Did)]) == 300
@@ -79,7 +79,7 @@ async def test_calls_that_are_settled_together_are_recorded_together() -> None:
 @pytest.mark.parametrize("tool", ["read_file", "bash"])
 async def test_of_a_flood_of_calls_some_are_run_and_each_has_one_result(tool: str) -> None:
     arguments = {"read_file": {"path": "a"}, "bash": {"command": "ls"}}[tool]
-    asked = Speak("All at once.", [(tool, arguments)] * 1_000)
+    asked = Say("All at once.", [Use(tool, arguments)] * 1_000)
     harness = await AgentHarness.opened([asked, "Done."], workspace=ScriptedWorkspace({"a": b"1"}))
     assert await harness.turn("go") == Rest()
     results = [block for block in harness.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
@@ -91,7 +91,7 @@ async def test_of_a_flood_of_calls_some_are_run_and_each_has_one_result(tool: st
 
 @pytest.mark.behaviour("loop", "C1")
 async def test_an_answer_that_no_record_holds_is_kept_in_part_whatever_it_is_made_of() -> None:
-    asked = Speak("🎈" * 300_000, [("x" * 2_000, {})] * 1_000)
+    asked = Say("🎈" * 300_000, [Use("x" * 2_000, {})] * 1_000)
     harness = await AgentHarness.opened([asked, "Done."])
     assert await harness.turn("go") == Rest()
     results = [block for block in harness.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
@@ -108,7 +108,7 @@ async def test_calls_with_effects_run_one_by_one_in_the_order_asked() -> None:
         return Ran(0, "done")
 
     workspace.commands = {"one": look, "two": look}
-    asked = Speak("", [("bash", {"command": "one"}), ("bash", {"command": "two"})])
+    asked = Say("", [Use("bash", {"command": "one"}), Use("bash", {"command": "two"})])
     harness = await AgentHarness.opened([asked, "Done."], workspace=workspace)
     await harness.turn("go")
     assert seen == [["one"], ["two"]]
@@ -145,7 +145,7 @@ async def crash() -> Ran:
     ],
 )
 async def test_a_wrong_step_gets_a_result_that_the_model_reads_and_the_loop_goes_on(
-    step: Speak | Reply, words: list[str]
+    step: Say | Reply, words: list[str]
 ) -> None:
     harness = await AgentHarness.opened([step, "I see."], workspace=ScriptedWorkspace(commands={"crash": crash}))
     assert await harness.turn("go") == Rest()
@@ -207,7 +207,7 @@ async def test_a_result_that_cannot_be_kept_is_told_as_far_as_it_can_be() -> Non
 
 @pytest.mark.behaviour("urgent")
 async def test_an_interrupt_cuts_a_running_tool_and_the_agent_rests_until_the_user_writes() -> None:
-    asked = Speak("", [("bash", {"command": "hang"}), ("bash", {"command": "later"})])
+    asked = Say("", [Use("bash", {"command": "hang"}), Use("bash", {"command": "later"})])
     harness = await AgentHarness.opened(
         [asked, "Back again."], workspace=ScriptedWorkspace(commands={"hang": run_forever})
     )
@@ -276,7 +276,9 @@ async def _after(gate: anyio.Event) -> Ran:
 @pytest.mark.behaviour("urgent")
 async def test_the_users_words_let_a_running_call_end_and_skip_those_not_begun() -> None:
     gate = anyio.Event()
-    asked = Speak("", [("bash", {"command": "slow"}), ("bash", {"command": "later"}), ("glob", {"pattern": "*"})])
+    asked = Say(
+        "", [Use("bash", {"command": "slow"}), Use("bash", {"command": "later"}), Use("glob", {"pattern": "*"})]
+    )
     harness = await AgentHarness.opened(
         [asked, "I listen."], workspace=ScriptedWorkspace(commands={"slow": lambda: _after(gate)})
     )
@@ -321,7 +323,7 @@ async def test_an_interrupted_command_keeps_what_it_had_printed() -> None:
 
 @pytest.mark.behaviour("loop")
 async def test_what_a_crash_cut_off_is_run_again_only_where_that_is_safe() -> None:
-    asked = Speak("", [("read_file", {"path": "a"}), ("bash", {"command": "hang"})])
+    asked = Say("", [Use("read_file", {"path": "a"}), Use("bash", {"command": "hang"})])
     workspace = ScriptedWorkspace({"a": b"1"}, commands={"hang": run_forever})
     harness = await AgentHarness.opened([asked], workspace=workspace)
     async with harness.playing("go"):

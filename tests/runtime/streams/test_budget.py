@@ -13,14 +13,14 @@ from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked
 from deskmate.errors import ModelError, Refused
-from deskmate.models.scripted import Speak, Step
+from deskmate.models.scripted import Step
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.memory_store import MemoryStore
-from deskmate.testing import FakeClock, ScriptedModel
+from deskmate.testing import FakeClock, Say, ScriptedModel, Use
 from tests.runtime.agent_harness import DOLLAR, PRICED, AgentHarness, is_subagent, lead_and_subagent, turns, uses
 from tests.runtime.conftest import Open
 from tests.runtime.team_process import SOON
@@ -109,7 +109,7 @@ async def test_what_was_paid_for_is_counted_though_its_asker_is_cut(open_store: 
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_the_cap_on_money_parks_before_the_next_call_and_a_higher_one_lets_it_go_on() -> None:
-    steps = [Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR) for _ in range(3)]
+    steps = [Say("", [Use("glob", {"pattern": "*"})], usage=DOLLAR) for _ in range(3)]
     harness = await AgentHarness.opened(priced(*steps), caps=Caps(cost=2.0))
     end = await harness.turn("go")
     assert end == Rest(Parked(harness.team_state.budget.over(LEAD, 0) or ""))
@@ -135,8 +135,8 @@ async def test_the_cap_on_steps_parks_and_a_word_of_the_user_begins_a_new_count(
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_team() -> None:
-    look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
-    script = lead_and_subagent([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
+    look = Say("", [Use("glob", {"pattern": "*"})], usage=DOLLAR)
+    script = lead_and_subagent([Say("", [Use("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     harness = await AgentHarness.opened(ScriptedModel(script, name=PRICED), caps=Caps(cost=3.0))
     end = await harness.turn("go")
     assert end == Rest(Parked(reason := harness.team_state.budget.over(LEAD, 0) or ""))
@@ -147,7 +147,7 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
 
 @pytest.mark.behaviour("budget")
 async def test_the_cap_on_tokens_counts_those_of_the_cache() -> None:
-    steps = [Speak("", [("glob", {"pattern": "*"})], usage=Usage(1, 2, 3, 4)) for _ in range(3)]
+    steps = [Say("", [Use("glob", {"pattern": "*"})], usage=Usage(1, 2, 3, 4)) for _ in range(3)]
     harness = await AgentHarness.opened(steps, caps=Caps(tokens=20))
     assert await harness.turn("go") == Rest(Parked("budget: 20 of 20 tokens are used (--max-tokens)"))
     assert len(harness.scripted.prompts) == 2
@@ -157,7 +157,7 @@ async def test_the_cap_on_tokens_counts_those_of_the_cache() -> None:
 async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_has_its_own() -> None:
     async def slowly(prompt: Prompt) -> Step:
         harness.clock.advance(40.0)
-        return Speak("", [("glob", {"pattern": "*"})])
+        return Say("", [Use("glob", {"pattern": "*"})])
 
     harness = await AgentHarness.opened(slowly, caps=Caps(seconds=60.0))
     end = await harness.turn("go")
@@ -169,8 +169,8 @@ async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_h
 
 @pytest.mark.behaviour("budget")
 async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None:
-    look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
-    script = lead_and_subagent([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
+    look = Say("", [Use("glob", {"pattern": "*"})], usage=DOLLAR)
+    script = lead_and_subagent([Say("", [Use("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     harness = await AgentHarness.opened(ScriptedModel(script, name=PRICED), caps=Caps(member_cost=3.0))
     reason = "budget: 'lead' has spent $3.00 of its $3.00 (max_member_cost)"
     assert await harness.turn("go") == Rest(Parked(reason))
@@ -179,7 +179,7 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
 
 @pytest.mark.behaviour("budget")
 async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_not() -> None:
-    look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
+    look = Say("", [Use("glob", {"pattern": "*"})], usage=DOLLAR)
     harness = await AgentHarness.opened(priced(look, look, look), caps=Caps(member_cost=2.0))
     alice = await harness.team_state.roster.join(Joined(name="alice", prompt="look", at=0.0))
     parts, started = harness.team_parts.teammate(alice)
@@ -194,7 +194,7 @@ async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_
 @pytest.mark.behaviour("budget", "spawn")
 async def test_a_teammate_too_many_is_refused_in_words_and_the_lead_goes_on() -> None:
     names = ("alice", "bob", "carol")
-    spawn = Speak("", [("Task", {"prompt": "help", "name": name}) for name in names])
+    spawn = Say("", [Use("Task", {"prompt": "help", "name": name}) for name in names])
     harness = await AgentHarness.opened([spawn, "Two are enough."], caps=Caps(members=2))
     async with harness.playing("go"):
         await harness.until_status("idle")
@@ -232,8 +232,8 @@ class Busy:
         await turns()
         self.now -= 1
         if is_subagent(prompt) or "said:" in str(prompt.passages[-1]):
-            return Speak("I said: seen.", usage=DOLLAR)
-        return Speak("", [("Task", {"prompt": f"look at {number}"}) for number in range(3)], usage=DOLLAR)
+            return Say("I said: seen.", usage=DOLLAR)
+        return Say("", [Use("Task", {"prompt": f"look at {number}"}) for number in range(3)], usage=DOLLAR)
 
 
 @pytest.mark.behaviour("budget")
@@ -290,7 +290,7 @@ async def test_an_interrupt_takes_effect_in_the_line_too() -> None:
 
 @pytest.mark.behaviour("budget")
 async def test_calls_without_a_known_price_are_said_to_be_so() -> None:
-    harness = await AgentHarness.opened([Speak("Hello.", usage=Usage(7, 3))])
+    harness = await AgentHarness.opened([Say("Hello.", usage=Usage(7, 3))])
     await harness.turn("hello")
     assert (await harness.team_state.budget.refresh()).team == Sum(1, Usage(7, 3), 0.0, 1)
 

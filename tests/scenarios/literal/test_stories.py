@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from deskmate.core.team.tasks import TaskStatus
+from deskmate.testing import Asked
 from deskmate.testing.literal.literal_agent import LiteralAgent
 from deskmate.testing.literal.literal_reading import is_summary_request
 from deskmate.testing.provider_faults import ErrorStatus as Refuse
 from deskmate.testing.provider_faults import Fault, TooLong
-from deskmate.testing.scripts import Asked
 from tests.scenarios.team.team_runner import TeamRun, TeamRunner
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from pathlib import Path
 from anyio.from_thread import start_blocking_portal
 
 from deskmate.core.prompt.compaction import summary_request
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import ErrorStatus, Fault
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, step
 from tests.faces.fake_app import environment
 from tests.scenarios.secrets.planted_secrets import COMMANDS, ENVIRON, SETTINGS, SHAPED, plant

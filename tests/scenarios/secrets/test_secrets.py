@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.error_log import keep
-from deskmate.testing.scripts import Asked
+from deskmate.testing import Asked
 from tests.scenarios.secrets.planted_secrets import CANARIES, SHAPED, found_in, written
 from tests.scenarios.secrets.secret_run import KEYS, Stand, perform, stand
 

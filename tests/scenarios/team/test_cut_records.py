@@ -15,8 +15,8 @@ from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.damage import lost_of
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.provider_faults import ErrorStatus, Fault
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     MemberScript,
     TeamScripts,

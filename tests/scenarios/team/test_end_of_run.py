@@ -11,8 +11,8 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.core.team.status import Left
 from deskmate.faces.cli.run_command import LEFT
+from deskmate.testing import Asked, Say
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.team_scripts import hears, in_turn, member_of, spawn, step
 from deskmate.texts import text
 from tests.scenarios.team.team_runner import SOON, TeamRunner

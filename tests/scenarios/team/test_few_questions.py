@@ -9,8 +9,8 @@ import pytest
 from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.core.prompt.prompts import Spoke
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, calls_in, member_of
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness

@@ -6,7 +6,7 @@ from deskmate.app.user_actions import send
 from deskmate.core.log.names import LEAD
 from deskmate.errors import UnknownRecipient
 from deskmate.queries.member_view import look_at_inbox, look_at_transcript
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import add_task, given_task, hears, in_turn, send_mail, spawn, update_task
 from tests.scenarios.team.team_runner import TeamRunner
 

@@ -14,9 +14,9 @@ import pytest
 from deskmate.app import Feed, RunRequest, load, run
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import ResultBlock, Spoke, TextBlock, Told
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Fault, Stall
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of
 from tests.scenarios.team.team_runner import GOAL, SOON, TeamRunner
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from deskmate.core.team.tasks import Claimed, TaskStatus, blocks
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     MemberScript,
     add_task,

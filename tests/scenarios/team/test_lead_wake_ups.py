@@ -14,9 +14,9 @@ from deskmate.core.team.status import Idle, Parked, status_word
 from deskmate.core.team.tasks import Claimed, Released, TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
+from deskmate.testing import Asked, Say
 from deskmate.testing.provider_faults import ErrorStatus as Failing
 from deskmate.testing.provider_faults import Fault
-from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.team_scripts import (
     WAITING,
     MemberScript,

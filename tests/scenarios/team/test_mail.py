@@ -7,7 +7,7 @@ from deskmate.core.agent.entries import Agreed, Heard
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.messages import Plain, ShutdownRequest, Undeliverable
 from deskmate.core.team.status import Idle
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     answer_stop,
     ask_to_stop,

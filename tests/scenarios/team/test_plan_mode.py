@@ -8,7 +8,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import TaskStatus
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     MemberScript,
     add_task,

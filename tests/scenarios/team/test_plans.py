@@ -5,7 +5,7 @@ import pytest
 from deskmate.core.agent.entries import Took
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.tasks import TaskStatus
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     add_task,
     complete_task,

@@ -16,7 +16,7 @@ from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     add_task,
     answer_stop,

@@ -9,8 +9,8 @@ from deskmate.app import Changed, TeamEvent
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Idle, status_word
 from deskmate.core.team.tasks import TaskStatus as TaskStatus
+from deskmate.testing import Asked, Say
 from deskmate.testing.provider_faults import ErrorStatus, Fault
-from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.team_scripts import (
     MemberScript,
     add_task,

@@ -23,7 +23,8 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
     Usage,
 )
-from deskmate.testing.scripts import Answer, Say, Use
+from deskmate.models.scripted import Say, Use
+from deskmate.testing.scripts import Answer
 
 PATH = "/v1/messages"
 

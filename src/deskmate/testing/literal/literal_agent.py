@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from deskmate.core.prompt.prompts import Prompt
+from deskmate.models.scripted import Say, Use
 from deskmate.testing.literal.literal_reading import GAVE_OUT, Page, PrintedCall, Stuck, is_summary_request
 from deskmate.testing.literal.literal_requests import Deed, UserRequest, Write, deeds_in, request_in
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing.scripts import Asked
 
 __all__ = ["LiteralAgent", "Stuck"]
 

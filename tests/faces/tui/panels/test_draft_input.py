@@ -12,9 +12,9 @@ from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.common.items.mail_items import text_of
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.screen_app import addressed
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan, Stall
-from deskmate.testing.scripts import Asked, Say, Use
 from deskmate.testing.team_scripts import hears, member_of
 from tests.faces.tui.busy_team import at_work
 from tests.faces.tui.idle_sessions import SIZES

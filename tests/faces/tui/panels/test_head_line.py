@@ -4,7 +4,7 @@ import pytest
 
 from deskmate.core.team.status import Idle, Parked
 from deskmate.faces.tui.panels.head_line import head_of
-from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of, step
 from tests.faces.chat.chat_harness import chat
 from tests.scenarios.app_harness import AppHarness

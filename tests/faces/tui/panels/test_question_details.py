@@ -18,9 +18,8 @@ from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
 from deskmate.faces.tui.panels.question_details import Key, People, body, gist, head, keys_of, set_out
 from deskmate.faces.tui.panels.question_sheet import Parts, sheet
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Say, Use
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import OpenTeam, obeyed
 from tests.faces.tui.idle_sessions import NOW, SIZES, START, QuestionApp, ask, asking, hand_in, send_out
