@@ -8,6 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Union
 
+from deskmate.core.values import frozen
+
 # The fields that are text. `Task` has them too.
 TEXTS = ("subject", "description", "active_form", "role", "verify")
 
@@ -32,7 +34,7 @@ class NewTask:
     verify: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskChange:
     """What to change in a task. A field that is None stays as it is. An empty role or verify removes the old one.
 
