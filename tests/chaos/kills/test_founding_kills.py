@@ -88,11 +88,12 @@ def test_a_lead_killed_anywhere_comes_back_to_one_team_or_the_other(
     name = f"killed-{point}"
     ended = run(harness, name, fate)
     assert ended.killed
-    if not any((harness.folder / name / ".teams").glob("*/roster.jsonl")):
-        # Nothing was founded yet, so that there is nothing to go on with.
-        return
+    inboxes = (harness.folder / name / ".teams").glob("*/lead_inbox.jsonl")
+    was_told = any(inbox.stat().st_size for inbox in inboxes)
     ended = resume(harness, name)
-    if "has no goal yet" in ended.err or "was never started" in ended.err:
+    if not was_told:
+        # The goal is not in the lead's mailbox yet, so that there is nothing to go on with.
+        assert (ended.code, ended.out) == (2, ""), ended.err
         return
     assert (ended.code, ended.out) == (0, f"{FINAL}\n"), ended.err
     assert flaws(harness.folder / name) == []
