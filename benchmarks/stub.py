@@ -123,14 +123,18 @@ def _read(body: bytes) -> Mapping[str, Any]:
     """Return what a request asks, of the messages of a long one only the last.
 
     Reading all of a long one takes tens of milliseconds, and a step takes more processor time if its answer comes
-    later, probably because caches are cold by then. Only Deskmate sends long ones, with the messages last.
+    later, probably because caches are cold by then. Deskmate sends the messages last. A request that has other fields
+    after them is read whole.
     """
     if len(body) < _LONG:
         return dict(json.loads(body))
     fields, _, messages = body.partition(b',"messages":[')
     # Quotes inside of a text are escaped, so only a message begins like this.
     last = messages[messages.rindex(b'{"role":') :]
-    return {**json.loads(fields + b"}"), "messages": [json.loads(last.removesuffix(b"]}"))]}
+    try:
+        return {**json.loads(fields + b"}"), "messages": [json.loads(last.removesuffix(b"]}"))]}
+    except json.JSONDecodeError:
+        return dict(json.loads(body))
 
 
 def _step(asked: Mapping[str, Any]) -> str:
