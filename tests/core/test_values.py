@@ -145,3 +145,16 @@ def test_a_value_that_contains_itself_can_be_shown() -> None:
     pair = Pair(inner)
     inner.append(pair)
     assert repr(pair) == "Pair(first=[...], second=None)"
+
+
+def test_a_class_of_the_standard_library_inherits_from_a_value_if_it_is_frozen_too() -> None:
+    @dataclass(frozen=True)
+    class Named(Pair):
+        name: str = ""
+
+    assert Named(1, 2, "x") == Named(1, 2, "x") != Named(1, 2, "y")
+    with pytest.raises(TypeError, match="non-frozen"):
+
+        @dataclass
+        class Changing(Pair):  # type: ignore[misc]  # That is what the test is about.
+            name: str = ""

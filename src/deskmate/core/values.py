@@ -12,6 +12,7 @@ from reprlib import recursive_repr
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+_PARAMS = "__dataclass_params__"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -21,7 +22,10 @@ def frozen(cls: type[T]) -> type[T]:
     `InitVar` and keyword-only fields are not supported.
     """
     shared = {name: method for name, method in _SHARED.items() if vars(cls).get(name) is None}
-    made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    # `dataclass` lets only a frozen class inherit from a frozen one.
+    inherits = any(getattr(getattr(base, _PARAMS, None), "frozen", False) for base in cls.__mro__[1:])
+    made: Any = dataclass(init=False, repr=False, eq=False, slots=True, frozen=inherits)(cls)
+    getattr(made, _PARAMS).frozen = True
     for name, method in shared.items():
         setattr(made, name, method)
     made.__init__ = _init(made)

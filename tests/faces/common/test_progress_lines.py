@@ -87,7 +87,7 @@ def test_a_task_is_called_completed_only_once_it_is(ok: bool, text: str, line: s
 
 
 def test_a_call_from_before_is_printed_by_its_id() -> None:
-    assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] earlier call lead:4.0\n"
+    assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] an earlier call\n"
 
 
 def test_a_long_command_does_not_push_out_why_it_failed() -> None:

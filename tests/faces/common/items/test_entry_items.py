@@ -107,7 +107,7 @@ def test_a_call_that_failed_says_why_and_shows_what_was_meant_for_screens() -> N
 
 def test_a_call_that_was_said_before_all_this_is_known_by_its_id() -> None:
     call = call_after(Began(calls=("alice:1.0",)), Did(call="alice:1.0", text="2 passed"))
-    assert (call.title.strip(), call.state, call.text) == ("earlier call alice:1.0", CallState.DONE, "2 passed")
+    assert (call.title.strip(), call.state, call.text) == ("an earlier call", CallState.DONE, "2 passed")
 
 
 @pytest.mark.parametrize(("call", "diff"), [(EDIT, "-one\n-two\n+three"), (WRITE, "+x = 1\n+")])

@@ -157,7 +157,7 @@ def _call(key: str, call: entries.Call) -> CallItem:
 
 def _known(calls: Mapping[str, CallItem], id_: str) -> CallItem:
     # The entry with the call was read in an earlier session, or is lost.
-    return calls.get(id_) or CallItem(id_, f"earlier call {id_}")
+    return calls.get(id_) or CallItem(id_, "an earlier call")
 
 
 def _ended(call: CallItem, did: entries.Did) -> CallItem:
