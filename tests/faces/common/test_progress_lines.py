@@ -86,7 +86,7 @@ def test_a_task_is_called_completed_only_once_it_is(ok: bool, text: str, line: s
     assert printed(asked, begin, end) == f"[lead] completing #3 …\n[lead] {line}\n"
 
 
-def test_a_call_from_before_is_printed_by_its_id() -> None:
+def test_a_call_from_before_is_printed_as_an_earlier_one() -> None:
     assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] an earlier call\n"
 
 

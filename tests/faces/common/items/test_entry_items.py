@@ -105,9 +105,9 @@ def test_a_call_that_failed_says_why_and_shows_what_was_meant_for_screens() -> N
     assert (call.state, call.text, call.failure) == (CallState.FAILED, "error: x", "error: x")
 
 
-def test_a_call_that_was_said_before_all_this_is_known_by_its_id() -> None:
+def test_a_call_that_was_said_before_all_this_is_called_an_earlier_one() -> None:
     call = call_after(Began(calls=("alice:1.0",)), Did(call="alice:1.0", text="2 passed"))
-    assert (call.title.strip(), call.state, call.text) == ("an earlier call", CallState.DONE, "2 passed")
+    assert (call.title, call.state, call.text) == ("an earlier call", CallState.DONE, "2 passed")
 
 
 @pytest.mark.parametrize(("call", "diff"), [(EDIT, "-one\n-two\n+three"), (WRITE, "+x = 1\n+")])
