@@ -1,6 +1,7 @@
 """What every test shares: the event loop and how hard Hypothesis searches."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 
@@ -14,6 +15,12 @@ settings.register_profile("ci", deadline=None, print_blob=True, max_examples=100
 settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=10)
 settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start. A shell ignores it for what it runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -7,6 +7,7 @@ A model reads `[redacted: NAME]` for each secret and writes the same back. The w
 is not clear which secret is meant, nothing is written.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -192,7 +193,7 @@ class _Prepared:
     result: Result
 
 
-class ChangingTool(EditingTool):
+class ChangingTool(EditingTool, ABC):
     """A tool that first prepares the new content of a file, then writes it."""
 
     async def foresee(self, arguments: PathArguments, context: ToolContext) -> Result | None:
@@ -209,9 +210,9 @@ class ChangingTool(EditingTool):
         await context.workspace.write(arguments.path, prepared.data, known=prepared.known)
         return prepared.result
 
+    @abstractmethod
     async def _prepare(self, arguments: Any, context: ToolContext) -> _Prepared | Result:
         """Return what to write, or the result if there is nothing to write."""
-        raise NotImplementedError
 
 
 class WriteFile(ChangingTool):
