@@ -139,7 +139,7 @@ class Reader:
         paper = self.folder / f"terminal-{len(list(self.folder.glob('terminal-*')))}"
         with paper.open("wb") as out:
             process = subprocess.Popen(
-                self._script(f"{f'cd {place};' if place else ''} exec {typed.command}"),
+                self._script(f"{f'cd {shlex.quote(str(place))};' if place else ''} exec {typed.command}"),
                 stdin=subprocess.PIPE if place else None,
                 stdout=out,
                 stderr=subprocess.STDOUT,
