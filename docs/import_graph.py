@@ -56,7 +56,7 @@ def _below(graph: Graph, room: str) -> frozenset[str]:
 
 
 def rows(graph: Graph) -> list[list[str]]:
-    """Return the packages in rows: whoever imports nothing is in the last one."""
+    """Return the packages in rows. Those that import nothing are in the last one."""
 
     def depth(room: str) -> int:
         return 1 + max((depth(target) for target in graph[room]), default=-1)

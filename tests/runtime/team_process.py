@@ -160,7 +160,7 @@ async def until(fact: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def passing(clock: FakeClock) -> AsyncIterator[None]:
-    """Let time pass for whoever waits for the clock."""
+    """Let time pass for everything that waits for the clock."""
 
     async def tick() -> None:
         while True:

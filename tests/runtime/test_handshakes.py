@@ -1,4 +1,4 @@
-"""A handshake is closed by the first answer of who may give it, whoever was killed between asking and hearing."""
+"""The first valid answer closes a handshake, even if a process was killed between asking and hearing."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
