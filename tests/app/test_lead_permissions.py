@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_what_could_not_be_recorded_in_the_team_is_so_at_home(tmp_path: Path) -> None:
-    async with home(tmp_path) as teams:
+    async with home(tmp_path, launchers=None) as teams:
         await teams.permit(PolicySet(by=USER, mode=Mode.BYPASS, add_rules=("allow bash",), at=1.0))
         await teams.found("web", "")
         roster = tmp_path / ".teams" / "web" / "roster.jsonl"
@@ -24,8 +24,8 @@ async def test_what_could_not_be_recorded_in_the_team_is_so_at_home(tmp_path: Pa
             await teams.permit(PolicySet(by=USER, mode=Mode.DEFAULT, remove_rules=("allow bash",), at=2.0))
         roster.rmdir()
         kept.rename(roster)
-        await teams.team_state.roster.refresh()
-        assert teams.team_state.roster.state.mode_of(LEAD) == Mode.BYPASS
+        await teams.current.roster.refresh()
+        assert teams.current.roster.state.mode_of(LEAD) == Mode.BYPASS
         await teams.close()
-        state = teams.team_state.roster.state
+        state = teams.current.roster.state
         assert (state.team, state.mode_of(LEAD), state.rules) == ("main", Mode.DEFAULT, ())

@@ -1,37 +1,39 @@
 """A lead that works in a team it founded: both its mailboxes are heard, and everybody in the process goes along."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 import anyio
 import pytest
 
-from deskmate.core.agent.entries import Started
-from deskmate.core.log.names import LEAD, ROSTER, SPEND, USER, mail
+from deskmate.core.agent.entries import Ended, Started
+from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.prompt.prompts import Prompt, Reply
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import Idle, status_detail
 from deskmate.core.team.task_fields import NewTask
 from deskmate.models.scripted import Script, Step
-from deskmate.ports import Store
+from deskmate.ports import Ran, Store
+from deskmate.runtime.agent import Agent
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.events import Arrived
 from deskmate.runtime.perform.mail_watch import MailWatch
-from deskmate.runtime.streams import roster as live
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import PlayTasks, task_group
 from deskmate.runtime.team_players import TeamPlayers
-from deskmate.stores.joint_store import JointStore
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
+from deskmate.stores.named_team_store import NamedTeamStore
 from deskmate.testing import FakeClock, Say
 from tests.runtime.agent_harness import AgentHarness, turns, uses
-from tests.runtime.team_process import SOON, FaultyStore, contents, envelopes, until
+from tests.runtime.team_process import SOON, contents, envelopes, until
 from tests.runtime.teammate_harness import InlineLauncher
 
 pytestmark = pytest.mark.anyio
@@ -39,46 +41,41 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Trip:
-    """A process whose lead goes from its home, `team`, to `web` and back."""
+    """A process whose lead goes from its home, `team`, to `web` and back. `here`: the team it works in."""
 
     harness: AgentHarness
-    joint: JointStore
+    home: Store
     web: Store = field(default_factory=MemoryStore)
+    here: AgentHarness = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.here = self.harness
 
     @classmethod
     async def begun(cls, script: Script = (), home: Store | None = None) -> "Trip":
-        joint = JointStore(home or MemoryStore(), "team")
-        return cls(await AgentHarness.opened(script, store=joint), joint)
+        home = home or MemoryStore()
+        return cls(await AgentHarness.opened(script, store=home), home)
 
     async def go(self, *teammates: str) -> None:
         """Let the lead found `web` and go there."""
-        roster = live.Roster(LogWriter(self.web, self.harness.clock))
-        await roster.found("web", home="team")
+        self.here = copy(self.harness)
+        self.here.team_state = self.harness.team_state.beside(NamedTeamStore(self.home, "team", self.web))
+        await self.here.team_state.roster.found("web", home="team")
         for name in teammates:
-            await roster.join(Joined(name=name, prompt="begin", at=0.0))
-        self._turn_to(roster.state, lambda: self.joint.enter(self.web))
+            await self.here.team_state.roster.join(Joined(name=name, prompt="begin", at=0.0))
 
-    async def come_back(self) -> None:
+    def come_back(self) -> None:
         """Let it go home; the next `web` is another one."""
-        roster = await live.Roster(LogWriter(self.joint.home, self.harness.clock)).refresh()
-        self._turn_to(roster, self.joint.leave)
-        self.web = MemoryStore()
-
-    def _turn_to(self, roster: RosterState, move: Callable[[], None]) -> None:
-        team_state = self.harness.team_state
-        move()
-        team_state.roster.begin_again(roster)
-        team_state.board.begin_again()
-        team_state.budget.begin_again(team_state.budget.state)
+        self.here, self.web = self.harness, MemoryStore()
 
     async def say(self, store: Store, sender: str, message: Message) -> None:
         """Send something to the lead, in one of its teams."""
         writer = LogWriter(store, self.harness.clock)
-        await Mailbox(sender, writer, live.Roster(writer)).send(LEAD, message)
+        await Mailbox(sender, writer, Roster(writer)).send(LEAD, message)
 
     @property
     def mailbox(self) -> Mailbox:
-        return Mailbox(LEAD, self.harness.team_state.writer, self.harness.team_state.roster)
+        return Mailbox(LEAD, self.here.team_state.writer, self.here.team_state.roster)
 
 
 async def transcript_of(trip: Trip) -> Transcript:
@@ -93,7 +90,7 @@ async def transcript_of(trip: Trip) -> Transcript:
 @pytest.mark.behaviour("team-create")
 async def test_a_lead_hears_both_mailboxes_away_and_each_message_once() -> None:
     trip = await Trip.begun()
-    lead, home = await transcript_of(trip), trip.joint.home
+    lead, home = await transcript_of(trip), trip.home
     await trip.say(home, USER, Plain(content="one"))
     heard = await trip.mailbox.hear(lead)
     assert heard
@@ -102,7 +99,7 @@ async def test_a_lead_hears_both_mailboxes_away_and_each_message_once() -> None:
     await trip.say(trip.web, "bob", Plain(content="two"))
     await trip.say(home, USER, Plain(content="three"))
     assert await all_heard(trip, lead) == [("mail/lead", ["three"]), ("mail/lead@web", ["two"])]
-    await trip.come_back()
+    trip.come_back()
     await trip.say(home, USER, Plain(content="four"))
     assert await all_heard(trip, lead) == [("mail/lead", ["four"])]
 
@@ -118,7 +115,7 @@ async def all_heard(trip: Trip, lead: Transcript) -> list[tuple[str, list[str]]]
 async def test_a_teammate_of_a_named_team_hears_its_own_mailbox_alone() -> None:
     trip = await Trip.begun()
     await trip.go("bob")
-    bob = Mailbox("bob", trip.harness.team_state.writer, trip.harness.team_state.roster)
+    bob = Mailbox("bob", trip.here.team_state.writer, trip.here.team_state.roster)
     assert bob.boxes == {"mail/bob": "mail/bob"}
 
 
@@ -130,44 +127,84 @@ async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told
     with anyio.fail_after(SOON):
         tasks = PlayTasks()
         async with tasks.open():
-            watch = MailWatch(
-                trip.harness.team_state, trip.mailbox, lambda box, number: cuts.append((box, number)), tasks
-            )
-            tasks.start_soon(watch.keep, {})
+            seen: Mapping[str, int] = {}
             for _ in range(2):
                 await trip.go("bob")
+                watch = MailWatch(trip.here.team_state, trip.mailbox, lambda *cut: cuts.append(cut), tasks)
+                tasks.start_soon(watch.keep, seen)
                 await trip.say(trip.web, "bob", Plain(content="done"))
-                await trip.say(trip.joint.home, USER, Interrupt())
+                await trip.say(trip.home, USER, Interrupt())
                 await trip.say(trip.web, USER, Interrupt())
                 await until(lambda: len(arrived) % 3 == 0 and arrived)
-                await trip.come_back()
+                seen = {"mail/lead": watch.end()["mail/lead"]}
+                trip.come_back()
                 await turns()
     assert sorted(cuts) == [("mail/lead", 1), ("mail/lead", 2), ("mail/lead@web", 2), ("mail/lead@web", 2)]
     assert sorted(arrived) == ["bob", "bob", "user", "user", "user", "user"]
 
 
-# -- folds ------------------------------------------------------------------------------------------
+# -- going and coming back --------------------------------------------------------------------------
 
 
-async def test_whoever_looked_at_the_roster_just_when_the_lead_went_does_not_bring_the_old_one_along() -> None:
-    home = FaultyStore(MemoryStore())
-    trip = await Trip.begun(home=home)
-    other = live.Roster(LogWriter(home, trip.harness.clock))
-    for name in ("alice", "carol"):
-        await other.join(Joined(name=name, at=0.0))
-    home.at("after read", ROSTER, trip.go)
-    await trip.harness.team_state.roster.refresh()
-    assert (trip.harness.team_state.roster.state.team, trip.harness.team_state.roster.state.teammates) == ("web", [])
+@dataclass
+class TwoTeams:
+    """The teams of a lead that goes to `web` and back. Implements `LeadTeams`."""
+
+    trip: Trip
+
+    @property
+    def current(self) -> TeamState:
+        return self.trip.here.team_state
+
+    async def found(self, name: str, description: str) -> None:
+        await self.trip.go()
+
+    async def close(self) -> str:
+        self.trip.come_back()
+        return "archive"
 
 
-async def test_what_was_appended_at_home_just_when_the_lead_went_counts_there() -> None:
-    home = FaultyStore(MemoryStore())
-    trip = await Trip.begun(home=home)
-    home.at("after append", SPEND, trip.go)
-    await trip.harness.team_state.budget.spend(LEAD, Reply((), model="m", cost=1.0))
-    assert trip.harness.team_state.budget.state.number == 0
-    assert len(await home.read(SPEND)) == 1
-    assert await trip.web.read(SPEND) == []
+@pytest.mark.behaviour("team-create", "team-delete", "background")
+async def test_a_lead_works_in_the_team_it_created_and_takes_along_what_runs_in_the_background() -> None:
+    release = anyio.Event()
+
+    async def build() -> Ran:
+        await release.wait()
+        return Ran(0, "built")
+
+    def lead(prompt: Prompt) -> Step:
+        return steps.pop(0)
+
+    steps: list[Step] = [
+        uses("bash", command="make", run_in_background=True),
+        uses("TeamCreate", team_name="web"),
+        uses("TaskCreate", subject="away"),
+        "Away.",
+        uses("TeamDelete"),
+        uses("TaskCreate", subject="home"),
+        "Home.",
+        "Built.",
+    ]
+    trip = await Trip.begun(lead)
+    trip.harness.bench.commands["make"] = build
+    parts = replace(trip.harness.team_parts, teams=TwoTeams(trip))
+    with anyio.fail_after(SOON):
+        agent = await Agent.seat(trip.harness.team_state, parts.started(), parts.lead)
+        async with task_group() as tasks:
+            await trip.say(trip.home, USER, Plain(content="go"))
+            tasks.start_soon(agent.play)
+            await until(lambda: agent.transcript.last_words == "Away.")
+            web = trip.here.team_state
+            assert [task.subject for task in (await web.board.refresh()).current] == ["away"]
+            assert (await web.budget.refresh()).team.calls == 4
+            # The user speaks in the first team, which the lead still hears.
+            await trip.say(trip.home, USER, Plain(content="come home"))
+            await until(lambda: agent.transcript.last_words == "Home.")
+            assert [task.subject for task in (await trip.harness.team_state.board.refresh()).current] == ["home"]
+            release.set()
+            await until(lambda: agent.transcript.last_words == "Built.")
+            tasks.cancel_scope.cancel()
+    assert [entry.text for _, entry in agent.transcript.entries if isinstance(entry, Ended)] == ["built"]
 
 
 @pytest.mark.behaviour("budget")
@@ -191,19 +228,18 @@ def parts(bob: Callable[[Prompt], Step]) -> Script:
     return lambda prompt: bob(prompt) if "You are bob," in prompt.system else "Yes?"
 
 
-async def test_the_members_of_each_team_are_played_also_those_who_bear_a_name_again() -> None:
+async def test_the_members_of_each_team_are_played_also_those_with_a_name_that_was_used_before() -> None:
     trip = await Trip.begun(parts(lambda prompt: "Ready."))
-    roster = trip.harness.team_state.roster
     with anyio.fail_after(SOON):
-        async with task_group() as tasks:
-            tasks.start_soon(TeamPlayers(trip.harness.team_state, {"inline": InlineLauncher(trip.harness)}, tasks).keep)
-            for _ in range(2):
-                await trip.go("bob")
-                await until(lambda: isinstance(roster.state.members["bob"].status, Idle))
-                await dismiss(trip.harness.team_state, trip.mailbox, "lead:1.0")
-                await trip.come_back()
-                await turns()
-            tasks.cancel_scope.cancel()
+        for _ in range(2):
+            await trip.go("bob")
+            team_state = trip.here.team_state
+            async with task_group() as tasks:
+                tasks.start_soon(TeamPlayers(team_state, {"inline": InlineLauncher(trip.here)}, tasks).keep)
+                await until(lambda: isinstance(trip.here.team_state.roster.state.members["bob"].status, Idle))
+                await dismiss(team_state, trip.mailbox, "lead:1.0")
+                tasks.cancel_scope.cancel()
+            trip.come_back()
 
 
 @pytest.mark.behaviour("team-delete", "shutdown")
@@ -219,8 +255,8 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
         return steps[len(said) - 1] if len(said) <= 4 else Say("No.")
 
     trip = await Trip.begun(parts(bob))
-    harness, roster = trip.harness, trip.harness.team_state.roster
     await trip.go("bob")
+    harness, roster = trip.here, trip.here.team_state.roster
     await harness.team_state.board.create(LEAD, NewTask("parse"))
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
@@ -251,12 +287,12 @@ class Slow:
 
 async def test_who_has_left_is_waited_for_until_nobody_plays_it() -> None:
     trip = await Trip.begun()
-    slow = Slow(trip.harness)
     await trip.go("bob", "carol")
+    slow = Slow(trip.here)
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(TeamPlayers(trip.harness.team_state, {"inline": slow}, tasks).keep)
-            await dismiss(trip.harness.team_state, trip.mailbox, "lead:1.0")
+            tasks.start_soon(TeamPlayers(trip.here.team_state, {"inline": slow}, tasks).keep)
+            await dismiss(trip.here.team_state, trip.mailbox, "lead:1.0")
             assert sorted(slow.done) == ["bob", "carol"]
             tasks.cancel_scope.cancel()
 
@@ -274,14 +310,14 @@ class Sweeping(Slow):
 
 async def test_who_has_somebody_played_can_wait_until_nothing_of_anybody_runs() -> None:
     trip = await Trip.begun()
-    sweeping = Sweeping(trip.harness)
     await trip.go("bob", "carol")
+    sweeping = Sweeping(trip.here)
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            team = TeamPlayers(trip.harness.team_state, {"inline": sweeping}, tasks)
+            team = TeamPlayers(trip.here.team_state, {"inline": sweeping}, tasks)
             await team.gone()
             tasks.start_soon(team.keep)
-            await dismiss(trip.harness.team_state, trip.mailbox, "lead:1.0")
+            await dismiss(trip.here.team_state, trip.mailbox, "lead:1.0")
             await team.gone()
             assert sorted(sweeping.done) == ["bob", "carol"]
             tasks.cancel_scope.cancel()

@@ -11,7 +11,7 @@ demo_team         the demo: a team that plays a script
 user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
 user_answers      the user's answers to questions, and messages to all
 question_answers  open questions answered from any shell
-mail_feed         the mail of a running team as it flows
+shown_team        what a session shows of one team
 cleanup           removing teams
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for

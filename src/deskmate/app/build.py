@@ -80,6 +80,10 @@ class TeamParts:
     lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
 
+    def in_team(self, team_state: TeamState) -> "TeamParts":
+        """Return the parts of another team of the same lead."""
+        return replace(self, team_state=team_state)
+
     @property
     def lead(self) -> AgentParts:
         """The parts of the lead."""
@@ -194,6 +198,7 @@ class TeamParts:
             subagents=self.subagent if kind is AgentKind.LEAD else None,
             hires=self.hires,
             teams=self.teams if kind is AgentKind.LEAD else None,
+            elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )

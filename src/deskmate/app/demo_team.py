@@ -138,7 +138,7 @@ async def rehearsal(
     # The same on every machine: the commands are ours, and the demo shows a question about a command.
     sandbox = Sandbox(Level.NONE)
     async with new_home(folder, RunRequest(folder, GOAL, None, settings), feed) as teams:
-        team_state = teams.team_state
+        team_state = teams.first
         at = team_state.writer.clock.timestamp()
         # Attended: a call that is not allowed becomes a question and waits.
         policy = PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, sandbox=sandbox.level, at=at)

@@ -19,7 +19,7 @@ from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.turn_results import edited_files, open_plan
-from deskmate.core.log.names import LEAD, USER, log, new_name
+from deskmate.core.log.names import LEAD, USER, agent_id, log, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.messages import Plain
@@ -37,10 +37,8 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import finish_archiving, spent_in_archive
-from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 from deskmate.trust.folders import FIRST_TEAM, free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
 from deskmate.trust.sandbox_choice import refuse_unconfined
@@ -140,10 +138,10 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
     async with client, new_home(place, request, feed) as teams:
-        await _permit(teams.team_state, request, mode, sandbox, attended=attended)
-        await set_up(teams.team_state, request)
+        await _permit(teams.first, request, mode, sandbox, attended=attended)
+        await set_up(teams.first, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(teams.team_state, request.goal)
+        await tell(teams.first, request.goal)
         try:
             yield await _furnished(place, request, client, sandbox, teams), teams
         finally:
@@ -165,15 +163,15 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     check_request(request)
     sandbox, client = await sandbox_and_client(settings, to_any=attended or request.model is not None)
     async with client, _home(place, name, settings, feed, create=False) as teams:
-        team_state = teams.team_state
-        if not (await team_state.roster.refresh()).team:
+        first = teams.first
+        if not (await first.roster.refresh()).team:
             raise Refused(f"Team '{name}' was never started", "To start one, run: deskmate run")
-        await _go_on(place, request, sandbox, team_state, attended=attended)
-        await set_up(team_state, request)
+        await _go_on(place, request, sandbox, first, attended=attended)
+        await set_up(first, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(team_state, request.goal)
+        await tell(first, request.goal)
         if await teams.reopen():
-            await _go_on(place, request, sandbox, team_state, attended=attended)
+            await _go_on(place, request, sandbox, teams.current, attended=attended)
         yield await _furnished(place, request, client, sandbox, teams), teams
 
 
@@ -191,11 +189,9 @@ async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state:
 async def _furnished(
     place: Path, request: RunRequest, client: "httpx2.AsyncClient", sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
-    given = await furnished(
-        place, teams.home, request.settings, teams.team_state, client, sandbox, request.consent, teams
-    )
+    given = await furnished(place, teams.home, request.settings, teams.current, client, sandbox, request.consent, teams)
     if (model := request.model) is not None:
-        by_name, own = given.models, Chosen(Retrying(model, teams.team_state.writer.clock))
+        by_name, own = given.models, Chosen(Retrying(model, teams.first.writer.clock))
         given = replace(given, models=lambda name: by_name(name) if name else own)
     return replace(given, tools=request.tools, lead_tools=request.lead_tools)
 
@@ -211,7 +207,7 @@ async def new_home(place: Path, request: RunRequest, feed: Feed) -> AsyncIterato
             name = first if is_fixed else free_team(place, taken, first)
             try:
                 teams = await stack.enter_async_context(_home(place, name, request.settings, feed, create=True))
-                await teams.team_state.roster.found(name)
+                await teams.first.roster.found(name)
             except (Refused, Held) as error:
                 if is_fixed:
                     raise Refused(
@@ -238,9 +234,8 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         signing = Signing(settings.state, place)
         if create:
             signing.claim(team)
-        joint = JointStore(store, team)
-        team_state = office_in(joint, settings, feed, spent_in_archive(place, team))
-        yield await stack.enter_async_context(Teams(signing, team, store, joint, team_state))
+        team_state = office_in(store, settings, feed, spent_in_archive(place, team))
+        yield await stack.enter_async_context(Teams(signing, team, store, team_state))
 
 
 async def _permit(
@@ -269,61 +264,67 @@ async def tell(team_state: TeamState, words: str | None) -> None:
 async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:
     """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now."""
     async with seated(team_parts, teams) as agent:
-        return await to_rest(team_parts, agent, told=told)
+        return await to_rest(teams, agent, told=told)
 
 
-async def to_rest(team_parts: TeamParts, agent: Agent, *, told: bool) -> Outcome:
+async def to_rest(teams: Teams, agent: Agent, *, told: bool) -> Outcome:
     """Run a seated lead until it has nothing left to do. Return the outcome.
 
     `told`: the user has said something just now. Without that, the answer is to what the user said last.
     """
     # A parked or interrupted lead continues only after a message of the user, who wants that by resuming.
     if not told and (agent.transcript.memory.parked or agent.transcript.memory.interrupted):
-        await tell(team_parts.team_state, GO_ON)
+        await tell(teams.current, GO_ON)
         told = True
-    start = await TurnStart.of(team_parts.team_state, agent, {})
+    start = await TurnStart.of(teams, agent, {})
     # The work that goes on began earlier, so all that was changed belongs to it.
     start = start if told else replace(start, answer_after=agent.transcript.asked_at, entries={})
     end = await agent.play(until_rest=True)
-    return await start.outcome(team_parts, agent, end)
+    return await start.outcome(teams, agent, end)
 
 
 @frozen
 class TurnStart:
-    """Where a turn began: what was spent, and the last entry of each member. `answer_after`: the answer begins then."""
+    """Where a turn began: what was spent, and the last entry of each member, by `name@team`.
+
+    `answer_after`: the answer begins then.
+    """
 
     spent: Sum
     entries: dict[str, int]
     answer_after: int
 
     @classmethod
-    async def of(cls, team_state: TeamState, agent: Agent, known: Mapping[str, int]) -> "TurnStart":
+    async def of(cls, teams: Teams, agent: Agent, known: Mapping[str, int]) -> "TurnStart":
         """Return where a turn of the lead begins if it begins now. `known`: the last entries of an earlier turn."""
-        added = await _entries(team_state, known)
-        entries = {**known, **{name: entries[-1][0] for name, entries in added.items() if entries}}
-        spent = (await team_state.budget.refresh()).team
+        added = await _entries(teams, known)
+        entries = {**known, **{id_: entries[-1][0] for id_, entries in added.items() if entries}}
+        spent = (await teams.current.budget.refresh()).team
         return cls(spent, entries, agent.transcript.memory.number)
 
-    async def outcome(self, team_parts: TeamParts, agent: Agent, end: Rest | Stop) -> Outcome:
+    async def outcome(self, teams: Teams, agent: Agent, end: Rest | Stop) -> Outcome:
         """Return what came of the turn. Raises Refused if the lead was never told what to do."""
-        team_state, team = team_parts.team_state, team_parts.team
+        team_state, team = teams.current, teams.home
         spent = (await team_state.budget.refresh()).team.minus(self.spent)
         if not spent.calls and not agent.transcript.last_words and not agent.transcript.memory.parked:
             raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
         tasks = (await team_state.board.refresh()).current
-        since = await _entries(team_state, self.entries)
-        files = {path for name, entries in since.items() for path in edited_files(name, entries)}
+        since = await _entries(teams, self.entries)
+        files = {path for id_, entries in since.items() for path in edited_files(id_.partition("@")[0], entries)}
         outcome = _outcome(team, agent, self.answer_after, end, spent, tasks)
         return replace(outcome, files=tuple(sorted(files)))
 
 
-async def _entries(team_state: TeamState, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:
+async def _entries(teams: Teams, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:
     """Return the entries of each member after a number. A transcript that cannot be opened has none."""
     found: dict[str, list[tuple[int, Entry]]] = {}
-    for name in (await team_state.roster.refresh()).members:
+    roster = await teams.current.roster.refresh()
+    for name in roster.members:
+        # The lead has one transcript, whatever team it works in.
+        id_ = agent_id(name, teams.home if name == LEAD else roster.team)
         with suppress(StoreCorrupt):
-            items = await team_state.writer.store.read(log(name), after.get(name, 0), sync=False)
-            found[name] = list(entries_in(items))
+            items = await teams.current.writer.store.read(log(name), after.get(id_, 0), sync=False)
+            found[id_] = list(entries_in(items))
     return found
 
 
@@ -335,12 +336,13 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     await team_parts.check_transcript(team_parts.team, LEAD)
     agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
     async with task_group() as tasks:
-        launchers: dict[str, Launcher] = {"inline": team_parts, "process": in_processes(team_parts)}
-        teams.players = TeamPlayers(team_state, launchers, tasks)
-        await tasks.start(teams.players.keep)
-        tasks.start_soon(teams.mirror.keep)
+        await teams.play(tasks, lambda team_state: _launchers(team_parts.in_team(team_state)))
         yield agent
         tasks.cancel_scope.cancel()
+
+
+def _launchers(team_parts: TeamParts) -> dict[str, Launcher]:
+    return {"inline": team_parts, "process": in_processes(team_parts)}
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:

@@ -7,21 +7,22 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio
 
 from deskmate.app.build import TeamParts, check_model
-from deskmate.app.mail_feed import MailFeed
 from deskmate.app.run_request import RunRequest
 from deskmate.app.runner import GO_ON, Outcome, TurnStart, founded, reopened, seated, to_rest
 from deskmate.app.session_events import Event, EventSource, TurnEnded
+from deskmate.app.shown_team import ShownTeam
 from deskmate.app.teams import Teams
 from deskmate.app.user_answers import Answer, answer_to, broadcast
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Entry
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
+from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.caps import Caps, CapsSet
 from deskmate.core.team.handshakes import Shake
@@ -39,8 +40,8 @@ from deskmate.queries.team_view import Permitted
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.streams.question_list import QuestionList
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import first_of, task_group
+from deskmate.runtime.team_state import TeamState
 
 __all__ = ["Answer", "Session", "attended", "session_with"]
 
@@ -82,12 +83,10 @@ class Session:
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
         self._team_parts, self._teams, self._agent = team_parts, teams, agent
-        self._team_state = team_state = team_parts.team_state
-        self._mailbox = Mailbox(USER, team_state.writer, team_state.roster)
-        self._questions, self._post = QuestionList(team_state), MailFeed(team_state)
+        self._shown = ShownTeam(teams.current)
         self.events = EventSource(self)
         self._ends: dict[str, int] = {}
-        team_state.feed.listen(self.events.hear)
+        teams.current.feed.listen(self.events.hear)
         self._listeners: list[Callable[[], None]] = [self.events.look]
         self._looked, self._turn = anyio.Event(), anyio.Lock()
 
@@ -108,7 +107,7 @@ class Session:
 
         `told`: the user has said something just now. Without that, the answer is to what the user said last.
         """
-        return await to_rest(self._team_parts, self._agent, told=told)
+        return await to_rest(self._teams, self._agent, told=told)
 
     async def ask(self, text: str | None) -> Outcome:
         """Say something to the lead, and return the outcome once nobody is working any more.
@@ -125,14 +124,14 @@ class Session:
 
         None says nothing and waits. Raises Refused if another `stream` or `ask` of this session goes on.
         """
-        start = await TurnStart.of(self._team_state, self._agent, self._ends)
+        start = await TurnStart.of(self._teams, self._agent, self._ends)
         self._ends = start.entries
         if text is None:
             start = replace(start, answer_after=self._agent.transcript.asked_at)
         async with aclosing(self.events.of_turn(self.say, text)) as events:
             async for event in events:
                 yield event
-        yield TurnEnded(await start.outcome(self._team_parts, self._agent, self._end()))
+        yield TurnEnded(await start.outcome(self._teams, self._agent, self._end()))
 
     def _end(self) -> Rest:
         if parked := self._agent.transcript.memory.parked:
@@ -142,27 +141,20 @@ class Session:
 
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""
-        team_state = self._team_state
         while True:
-            since = {ROSTER: team_state.roster.state.number, BOARD: team_state.board.state.number}
-            await team_state.writer.store.changed({**self._post.since, **self._questions.since, **since})
-            await team_state.writer.clock.sleep(_BREATH_SECONDS)
+            await first_of(self._shown.changed, partial(self._teams.left, self._shown.team_state))
+            await self._team_state.writer.clock.sleep(_BREATH_SECONDS)
             await self.look()
 
     async def look(self) -> None:
         """Read what is new, and call the listeners."""
-        team_state = self._team_state
         # One look at a time: two would read the same mail.
         async with self._turn:
-            turn = None
-            while turn != team_state.roster.turn:
-                # Repeat if the lead moved to another team meanwhile: everything seen must be of one team.
-                turn = team_state.roster.turn
-                await team_state.roster.refresh()
-                await team_state.board.refresh()
-                await team_state.budget.refresh()
-                await self._questions.refresh()
-                await self._post.refresh()
+            await self._shown.look()
+            # Again if the lead goes to another team meanwhile: everything shown must be of one team.
+            while self._shown.team_state is not self._team_state:
+                self._shown = ShownTeam(self._team_state)
+                await self._shown.look()
         self._tell()
 
     def _tell(self) -> None:
@@ -221,12 +213,12 @@ class Session:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions that wait for the user, in the order they were asked."""
-        return self._questions.open
+        return self._shown.questions.open
 
     @property
     def letters(self) -> tuple[Letter, ...]:
         """The latest mail, oldest first."""
-        return self._post.letters
+        return self._shown.mail.letters
 
     @property
     def spent(self) -> Sum:
@@ -259,15 +251,12 @@ class Session:
         return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
 
     async def lead_rests(self) -> bool:
-        """Return whether the lead has heard all its mail, has nothing left to do, and shows that.
-
-        Refreshes roster and questions without calling the listeners.
-        """
+        """Return whether the lead has heard all its mail, has nothing left to do, and shows that. Calls no listener."""
         rests = await self._agent.rests()
         async with self._turn:
             roster = await self._team_state.roster.refresh()
             # After the roster: a member that is shown as waiting has asked before.
-            await self._questions.refresh()
+            await self._shown.questions.refresh()
         return rests and not roster.members[LEAD].busy
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
@@ -275,8 +264,9 @@ class Session:
         return list(entries_in(await self._team_state.writer.store.read(log(name), after, sync=False)))
 
     async def changed(self, name: str, after: int) -> None:
-        """Return once a member's transcript may have something after a number."""
-        await self._team_state.writer.store.changed({log(name): after})
+        """Return once a member's transcript may have something after a number, or the lead works in another team."""
+        state = self._team_state
+        await first_of(partial(state.writer.store.changed, {log(name): after}), partial(self._teams.left, state))
 
     # -- what is said -----------------------------------------------------------------------------
 
@@ -356,7 +346,7 @@ class Session:
         if question.key not in {one.key for one in self.questions}:
             raise Refused(f"The question of '{question.member}' is not open any more", "Look at the open questions.")
         try:
-            with self._questions.closing(question):
+            with self._shown.questions.closing(question):
                 await self._mailbox.answer(question.member, message)
         finally:
             self._tell()
@@ -395,6 +385,14 @@ class Session:
     async def _permit(self, policy: PolicySet) -> None:
         await self._teams.permit(policy)
         self._tell()
+
+    @property
+    def _team_state(self) -> TeamState:
+        return self._teams.current
+
+    @property
+    def _mailbox(self) -> Mailbox:
+        return Mailbox(USER, self._team_state.writer, self._team_state.roster)
 
     def _now(self) -> float:
         return self._team_state.writer.clock.timestamp()

@@ -125,9 +125,7 @@ def in_processes(team_parts: TeamParts) -> ProcessLauncher:
             async with team_state.writer.store.hold(name, "the launcher, to end what was left running"):
                 await team_parts.sweep(name)
 
-    def team() -> str:
-        return team_state.roster.state.team
-
+    team = team_state.roster.state.team
     return ProcessLauncher(place, team, order, hear, sweep, team_state.writer.clock)
 
 

@@ -1,53 +1,75 @@
-"""The team a lead creates: opened, closed, found again.
+"""The teams of one lead: its first team, and one that it creates. Opened, closed, found again.
 
-Only the disk says which team the lead works in: the one that is not archived and whose roster begins with the name of
-its first team (its home). So after a kill at any point, the next process finds one of two states, or finishes the move.
+Each team has its own `TeamState`. Only the disk says which team the lead works in: the one that is not archived and
+whose roster begins with the name of its first team (its home). So after a kill at any point, the next process finds
+one of two states, or finishes the move.
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from deskmate.core.log.names import LEAD, mail, new_name
-from deskmate.core.team.members import RosterState as Members
 from deskmate.core.team.roster_records import MemberWorking, PolicySet
-from deskmate.core.team.spending import Spending
 from deskmate.core.team.status import Parked
+from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
+from deskmate.ports import Launcher
 from deskmate.runtime.events import TeamStarted
-from deskmate.runtime.streams.readable_copies import ReadableCopies
+from deskmate.runtime.running_team import RunningTeam
 from deskmate.runtime.streams.roster import Roster
-from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
-from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.named_team_store import NamedTeamStore
 from deskmate.stores.removal import remove_team
 from deskmate.trust.team_signature import Signing
 
+Launchers: TypeAlias = Callable[[TeamState], Mapping[str, Launcher]]
+
+
+@frozen
+class _Named:
+    """The team that the lead created. `seat`: the lead's there. `running`: None as long as teams are not run here."""
+
+    team_state: TeamState
+    store: JsonlStore
+    seat: AsyncExitStack
+    running: RunningTeam | None = None
+
 
 class Teams:
-    """The teams of one lead. The process holds its seat in the first team. `team_state`: of the team it works in.
+    """The teams of one lead. The process holds its seat in the first team, called `home`.
 
-    `signing`: shows whether a team is this user's own. `players`: runs the teammates, once that is started. `kept`:
-    whether the first team still exists.
+    `signing`: shows whether a team is this user's own. `first`: the state of the first team. `kept`: whether the first
+    team still exists.
     """
 
-    def __init__(
-        self, signing: Signing, home: str, store: JsonlStore, joint: JointStore, team_state: TeamState
-    ) -> None:
-        self.home, self.team_state = home, team_state
-        self._signing, self._workspace = signing, signing.workspace
-        self.mirror = ReadableCopies(team_state, store.projections().write)
-        self._store, self._joint = store, joint
-        self._opened, self._turn = AsyncExitStack(), anyio.Lock()
-        self.players: TeamPlayers | None = None
-        self.kept = True
+    def __init__(self, signing: Signing, home: str, store: JsonlStore, first: TeamState) -> None:
+        self.home, self.first, self.kept = home, first, True
+        self._signing, self._workspace, self._store = signing, signing.workspace, store
+        self._named: _Named | None = None
+        self._old: list[JsonlStore] = []
+        self._lock, self._moved = anyio.Lock(), anyio.Event()
+        self._tasks: TaskGroup | None = None
+        self._launchers: Launchers = lambda team_state: {}
+
+    @property
+    def current(self) -> TeamState:
+        """The team that the lead works in."""
+        return self._named.team_state if self._named else self.first
+
+    async def left(self, team_state: TeamState) -> None:
+        """Return once the lead works in another team than this."""
+        while self.current is team_state:
+            await self._moved.wait()
 
     async def __aenter__(self) -> Self:
         return self
@@ -55,7 +77,26 @@ class Teams:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._opened.aclose()
+        if self._named:
+            await self._named.seat.aclose()
+            self._named.store.close()
+        for store in self._old:
+            store.close()
+
+    async def play(self, tasks: TaskGroup, launchers: Launchers) -> None:
+        """Run the teammates in these tasks from now on, also those of a team that is created later.
+
+        Returns once present members are starting.
+        """
+        self._tasks, self._launchers = tasks, launchers
+        await tasks.start(self._new_run(self.first, self._store).keep)
+        if named := self._named:
+            running = self._new_run(named.team_state, named.store)
+            self._named = replace(named, running=running)
+            await tasks.start(running.keep)
+
+    def _new_run(self, team_state: TeamState, store: JsonlStore) -> RunningTeam:
+        return RunningTeam(team_state, self._launchers(team_state), store.projections().write)
 
     async def found(self, name: str, description: str) -> None:
         """Create a team and move there. Raises Refused if a team of that name exists.
@@ -63,9 +104,6 @@ class Teams:
         A folder without a roster, left by a killed process, is reused.
         """
         new_name(name, "team")
-        if self.players:
-            # Members that have just left may still return mail and tasks in the current team.
-            await self.players.gone()
         async with self._moving():
             try:
                 await to_thread.run_sync(finish_archiving, self._workspace)
@@ -74,7 +112,7 @@ class Teams:
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
                 raise Refused(f"Team '{name}' could not be created: {error.message}", error.hint) from error
-            await self.team_state.roster.status(MemberWorking(name=LEAD, at=self._now()))
+            await self.current.roster.status(MemberWorking(name=LEAD, at=self._now()))
 
     async def reopen(self) -> bool:
         """Move to the team where the lead last worked. Return whether that is not its first team."""
@@ -85,22 +123,25 @@ class Teams:
 
     async def close(self) -> str:
         """Archive the team, which all teammates have left, and go back to the first team. Return the archive folder."""
-        name = self.team_state.roster.state.team
-        # Whatever ends a teammate's process then cleans up in the folder that is about to be moved.
-        if self.players:
-            await self.players.gone()
+        named = self._named
+        assert named is not None, "only a team that the lead created is closed"
+        name = named.team_state.roster.state.team
+        if named.running:
+            await named.running.gone()
         async with self._moving():
-            await self.mirror.show()
-            async with self.mirror.turn:
-                try:
-                    place = await to_thread.run_sync(archive, self._workspace, name, self._now())
-                except (StoreUnavailable, UnsafeFolder) as error:
-                    raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
-                state = await Roster(self.team_state.writer.into(self._store)).refresh()
-                spent = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
-                self._joint.leave()
-                self._turn_to(state, spent, self._store)
-                await self._opened.aclose()
+            if named.running:
+                await named.running.end()
+            try:
+                place = await to_thread.run_sync(archive, self._workspace, name, self._now())
+            except (StoreUnavailable, UnsafeFolder) as error:
+                self._named = self._start(named)
+                raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
+            self.first.budget.elsewhere = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
+            await self.first.roster.refresh()
+            # The store stays open as long as this: a screen may be reading from it at this moment.
+            self._old.append(named.store)
+            self._move(None)
+            await named.seat.aclose()
         return str(place.relative_to(self._workspace))
 
     async def drop_unused(self) -> None:
@@ -116,61 +157,71 @@ class Teams:
                 self.kept = False
 
     async def _is_unused(self) -> bool:
-        team_state = self.team_state
-        lead = (await team_state.roster.refresh()).members[LEAD]
-        if (await team_state.budget.refresh()).team.calls or (await team_state.board.refresh()).number:
+        first = self.first
+        lead = (await first.roster.refresh()).members[LEAD]
+        if (await first.budget.refresh()).team.calls or (await first.board.refresh()).number:
             return False
-        failed = isinstance(lead.status, Parked) and not team_state.budget.over(LEAD, 0)
-        return failed or not await team_state.writer.store.read(mail(LEAD))
+        failed = isinstance(lead.status, Parked) and not first.budget.over(LEAD, 0)
+        return failed or not await first.writer.store.read(mail(LEAD))
 
     async def permit(self, policy: PolicySet) -> None:
         """Record what the user permits in the lead's current team, and in its first team.
 
         A policy for a teammate applies to the current team only.
         """
-        async with self._turn:
+        async with self._lock:
             # The first team first: after a kill in between, the lead never returns to more than was last permitted.
-            if self.team_state.roster.state.away and policy.member in (None, LEAD):
-                await permit(Roster(self.team_state.writer.into(self._store)), policy)
-            await permit(self.team_state.roster, policy)
+            if self._named and policy.member in (None, LEAD):
+                await permit(self.first.roster, policy)
+            await permit(self.current.roster, policy)
 
     @asynccontextmanager
     async def _moving(self) -> AsyncIterator[None]:
         """Block changes of the policy meanwhile, because it is copied to the other team."""
-        async with self._turn:
+        async with self._lock:
             # Not cancellable: the next process would have to repair half a move.
             with anyio.CancelScope(shield=True):
                 yield
 
     async def _go(self, name: str, *, create: bool = False, description: str = "") -> None:
-        async with AsyncExitStack() as stack:
+        async with AsyncExitStack() as opened, AsyncExitStack() as seat:
             store = await to_thread.run_sync(lambda: JsonlStore.open(self._workspace, name, create=create))
-            stack.callback(store.close)
-            roster, seat = Roster(self.team_state.writer.into(store)), store.hold(LEAD, f"process {os.getpid()}")
+            opened.callback(store.close)
+            # What was spent so far counts in the other team too.
+            await self.first.budget.refresh()
+            team_state = self.first.beside(NamedTeamStore(self._store, self.home, store))
             try:
-                await stack.enter_async_context(seat)
+                await seat.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
                 if create:
                     await to_thread.run_sync(self._signing.claim, name)
-                    await roster.found(name, description, home=self.home)
+                    await team_state.roster.found(name, description, home=self.home)
             except (Held, Refused) as error:
                 if not create:
                     raise
                 raise Refused(f"There is already a team '{name}'", "Choose another name.") from error
-            await self._settle_in(store, roster)
-            self._opened = stack.pop_all()
+            if (await team_state.roster.refresh()).number == 1:
+                # The team was just created, so copy the policy of the first team.
+                await team_state.roster.permit(await self._policy())
+            opened.pop_all()
+            self._move(self._start(_Named(team_state, store, seat.pop_all())))
 
-    async def _settle_in(self, store: JsonlStore, roster: Roster) -> None:
-        state = await roster.refresh()
-        if state.number == 1:
-            # The team was just created, so copy the policy of the first team.
-            state = await roster.permit(await self._policy())
-        spent = await self.team_state.budget.refresh()
-        await self.mirror.show()
-        self._joint.enter(store)
-        self._turn_to(state, spent, store)
+    def _start(self, named: _Named) -> _Named:
+        """Run a team, if teams are run here yet."""
+        if self._tasks is None:
+            return named
+        running = self._new_run(named.team_state, named.store)
+        self._tasks.start_soon(running.keep)
+        return replace(named, running=running)
+
+    def _move(self, named: _Named | None) -> None:
+        """Let the lead work in a team of its own, or (None) in its first team."""
+        self._named = named
+        self._moved.set()
+        self._moved = anyio.Event()
+        self.first.feed.tell(TeamStarted(self.current.roster.state.team))
 
     async def _policy(self) -> PolicySet:
-        home = await self.team_state.roster.refresh()
+        home = await self.first.roster.refresh()
         return PolicySet(
             by=LEAD,
             mode=home.mode_of(LEAD),
@@ -182,17 +233,8 @@ class Teams:
             at=self._now(),
         )
 
-    def _turn_to(self, roster: Members, elsewhere: Spending, store: JsonlStore) -> None:
-        """Switch to another team without awaiting, so nobody sees the roster of one team and the board of another."""
-        team_state = self.team_state
-        team_state.roster.begin_again(roster)
-        team_state.board.begin_again()
-        team_state.budget.begin_again(elsewhere)
-        self.mirror.begin_again(store.projections().write)
-        team_state.feed.tell(TeamStarted(roster.team))
-
     def _now(self) -> float:
-        return self.team_state.writer.clock.timestamp()
+        return self.first.writer.clock.timestamp()
 
 
 async def permit(roster: Roster, policy: PolicySet) -> None:

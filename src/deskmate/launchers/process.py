@@ -40,13 +40,13 @@ _LOOKS = 6
 class ProcessLauncher:
     """Runs members of a team in the workspace `place`, each in its own process.
 
-    `team`: returns the team at the time a member is started. `order`: returns the first line sent to its stdin.
+    `order`: returns the first line sent to its stdin.
     Secrets go there, never on the command line. `hear` gets every line of its stdout and must not raise. `sweep` ends
     what the commands of a member left running, after its process has ended.
     """
 
     place: Path
-    team: Callable[[], str]
+    team: str
     order: Callable[[], str]
     hear: Callable[[bytes], None]
     sweep: Callable[[str], Awaitable[None]]
@@ -78,7 +78,7 @@ class ProcessLauncher:
             raise PlayerFailed(f"The process of '{name}' {_how(process.returncode)}{player.last_words}")
 
     async def _start(self, name: str) -> Process:
-        words = [*self.deskmate, "-C", str(self.place), "play", name, "--team", self.team()]
+        words = [*self.deskmate, "-C", str(self.place), "play", name, "--team", self.team]
         try:
             return await anyio.open_process(
                 words,

@@ -61,11 +61,9 @@ class Agent:
     async def rests(self) -> bool:
         """Return whether the agent has heard all its mail and has nothing left to do by itself."""
         work = self._work
-        boxes = work.mailbox.boxes
-        for name, stream in boxes.items():
+        for name, stream in work.mailbox.boxes.items():
             after = work.transcript.memory.cursors.get(name, 0)
-            # A lead that has moved to another team has other mailboxes now.
-            if work.mailbox.boxes != boxes or await work.team_state.writer.store.read(stream, after, sync=False):
+            if await work.team_state.writer.store.read(stream, after, sync=False):
                 return False
         roster = await work.team_state.roster.refresh()
         return is_at_rest(work.transcript.memory, roster, str(work.team_state.budget.caps))
@@ -83,12 +81,12 @@ class Agent:
             try:
                 return await self._go_on(until_rest)
             except (StoreCorrupt, Conflict) as error:
-                await note_corrupt(work, error)
+                await note_corrupt(self._work, error)
                 raise
 
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
-        work = self._work
         while True:
+            work = self._work = _in_current_team(self._work)
             starting = await listen(work)
             view = await see(work, starting, ends_at_rest=until_rest)
             work.step.set_alarms(view)
@@ -133,6 +131,15 @@ class Agent:
             case duty:
                 await work.duties.do(duty, work.me)
         return None
+
+
+def _in_current_team(work: AgentWork) -> AgentWork:
+    """Return the work of the agent in its team. That is another one if a lead has just created or closed a team."""
+    teams, elsewhere = work.parts.teams, work.parts.elsewhere
+    if teams is None or elsewhere is None or teams.current is work.team_state:
+        return work
+    parts = elsewhere(teams.current)
+    return work.in_team(teams.current, parts, partial(_run_subagent, teams.current, parts))
 
 
 async def _run_subagent(

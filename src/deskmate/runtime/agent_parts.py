@@ -14,6 +14,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.ports import Model, Tool, Workspace
+from deskmate.runtime.team_state import TeamState
 
 
 @frozen
@@ -22,7 +23,8 @@ class AgentParts:
 
     `subagents`: makes the parts of a subagent, and its `Started`. `hires`: completes the description of a teammate
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
-    `rules`: the user's own permission rules, which apply in addition to the team's.
+    `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
+    made with in another of its teams.
     """
 
     model: Model
@@ -34,6 +36,7 @@ class AgentParts:
     subagents: "Furnish | None" = None
     hires: Callable[[Joined], Joined] = lambda joined: joined
     teams: "LeadTeams | None" = None
+    elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
@@ -43,6 +46,10 @@ class AgentParts:
 
 class LeadTeams(Protocol):
     """The teams a lead can have: its first team, and one more that it creates and closes."""
+
+    @property
+    def current(self) -> TeamState:
+        """The team that the lead works in now."""
 
     async def found(self, name: str, description: str) -> None:
         """Create a team and move there. Raises Refused if a team of that name exists."""

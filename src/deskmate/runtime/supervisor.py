@@ -40,7 +40,7 @@ from deskmate.runtime.departure import give_back, leave
 from deskmate.runtime.events import Changed
 from deskmate.runtime.perform.wait_times import WaitTimes
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
 
 _LOG = logging.getLogger(__name__)
@@ -52,8 +52,7 @@ class Supervisor:
     def __init__(self, team_state: TeamState, name: str, launcher: Launcher) -> None:
         self._team_state, self._name, self._launcher = team_state, name, launcher
         self._clock = team_state.writer.clock
-        roster = team_state.roster.state
-        self._founded, self._member = (roster.team, roster.founded), roster.members[name]
+        self._member = team_state.roster.state.members[name]
         # If an earlier process parked it for the user alone, resuming the team is not a message to this member.
         self._tries = GIVEN_UP if self._member.only_user else Tries()
         self._waits = WaitTimes(self._clock)
@@ -81,14 +80,10 @@ class Supervisor:
         starting = self._name in self._team_state.starting.names
         self._tries = looked(self._tries, now - self._looked_at, starting=starting)
         self._looked_at = now
-        roster = self._team_state.roster.state
-        # If the team was closed while this teammate ended, the roster is that of another team.
-        is_open = (roster.team, roster.founded) == self._founded
-        if is_open:
-            self._member = roster.members[self._name]
+        self._member = self._team_state.roster.state.members[self._name]
         return Supervised(
             member=self._member,
-            here=is_open and self._member.here,
+            here=self._member.here,
             tries=self._tries,
             inbox=inbox,
             refused={id_ for id_, asker in inbox.stops.items() if (self._name, id_) in askers[asker].refusals},
@@ -111,14 +106,7 @@ class Supervisor:
             waits.append(lambda: starting.changed(names))
         if seconds < math.inf:
             waits.append(lambda: self._clock.sleep(seconds))
-        async with task_group() as tasks:
-
-            async def first(wait: Callable[[], Awaitable[object]]) -> None:
-                await wait()
-                tasks.cancel_scope.cancel()
-
-            for wait in waits:
-                tasks.start_soon(first, wait)
+        await first_of(*waits)
 
     # -- doing ------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Task groups that raise the error itself, not a group of one."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -40,6 +40,18 @@ async def on_threads(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B
         tasks.start_soon(run_other)
         result = await to_thread.run_sync(one)
     return result, results[0]
+
+
+async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
+    """Return once one of these has returned, and cancel the others."""
+    async with task_group() as tasks:
+
+        async def end_with(wait: Callable[[], Awaitable[object]]) -> None:
+            await wait()
+            tasks.cancel_scope.cancel()
+
+        for wait in waits:
+            tasks.start_soon(end_with, wait)
 
 
 class PlayTasks:

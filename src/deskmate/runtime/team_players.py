@@ -20,11 +20,11 @@ from deskmate.runtime.team_state import TeamState
 
 
 class TeamPlayers:
-    """Runs every teammate, each with the launcher it was spawned for."""
+    """Runs every teammate of one team, each with the launcher it was spawned for."""
 
     def __init__(self, team_state: TeamState, launchers: Mapping[str, Launcher], tasks: TaskGroup) -> None:
         self._team_state, self._launchers, self._tasks = team_state, launchers, tasks
-        self._team, self._kept = "", set[str]()
+        self._kept = set[str]()
         self._playing: set[Supervisor] = set()
         self._finishing = False
         self._ended = anyio.Event()
@@ -32,21 +32,18 @@ class TeamPlayers:
     async def keep(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> NoReturn:
         """Run every member that joins. Calls `started` once present members are starting."""
         roster = self._team_state.roster
-        await self._start_members()
+        gone = [member.name for member in (await roster.refresh()).teammates if not member.here]
+        self._finishing = True
+        self._tasks.start_soon(self._finish_leaving, gone)
+        self._start_members()
         task_status.started()
         while True:
             await self._team_state.writer.store.changed({ROSTER: roster.state.number})
-            await self._start_members()
+            await roster.refresh()
+            self._start_members()
 
-    async def _start_members(self) -> None:
-        roster = await self._team_state.roster.refresh()
-        if roster.team != self._team:
-            # Another team: the same name is a different member.
-            self._team, self._kept = roster.team, set()
-            self._finishing = True
-            gone = [member.name for member in roster.teammates if not member.here]
-            self._tasks.start_soon(self._finish_leaving, gone)
-        for member in roster.teammates:
+    def _start_members(self) -> None:
+        for member in self._team_state.roster.state.teammates:
             if member.here and member.name not in self._kept:
                 self._kept.add(member.name)
                 self._team_state.feed.tell(Seated(member.name, member.colour))

@@ -1,10 +1,11 @@
-"""What all agents of one process share."""
+"""What the agents of one team share in a process."""
 
 from dataclasses import field
 
 import anyio
 
 from deskmate.core.values import frozen
+from deskmate.ports import Store
 from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
@@ -55,7 +56,10 @@ class Starting:
 
 @frozen
 class TeamState:
-    """One log writer, one fold of each shared stream and of each mailbox that others look at, one feed."""
+    """One log writer, one fold of each shared stream and of each mailbox that others look at, one feed.
+
+    A lead with two teams has one of these for each. Both tell the same feed.
+    """
 
     writer: LogWriter
     roster: Roster
@@ -67,4 +71,10 @@ class TeamState:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starting", Starting(self.feed))
-        object.__setattr__(self, "inboxes", InboxFolds(self.writer, self.roster))
+        object.__setattr__(self, "inboxes", InboxFolds(self.writer))
+
+    def beside(self, store: Store) -> "TeamState":
+        """Return the state of another team of the same lead, in the same process."""
+        writer = self.writer.into(store)
+        roster = Roster(writer)
+        return TeamState(writer, roster, Board(writer, roster), self.budget.beside(writer, roster), self.feed)

@@ -8,7 +8,7 @@ worker_threads  threads for blocking work
 wakeups         waking callers that wait for a stream
 file_watch      changed files as the operating system reports them
 memory_store    streams in this process, for tests
-joint_store     a lead's first team and the team it works in, as one store
+named_team_store a team that a lead created: its own streams, and those that stay in the lead's first team
 archive         archiving a team, and which team it belongs to
 removal         deleting the folders of a team
 projections     readable copies: `config.json` and one file per task

@@ -14,9 +14,10 @@ from deskmate.core.log.names import BOARD, SPEND
 from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
 from deskmate.fs.safe_files import small_file
+from deskmate.ports import Store
 from deskmate.stores.archive import founding, is_unused, spent_in, spent_in_archive, strays_in, teams_in
-from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
+from deskmate.stores.named_team_store import NamedTeamStore
 from deskmate.workspace.sandbox.mounts import homes
 
 FIRST_TEAM = "main"
@@ -214,17 +215,15 @@ def spent_elsewhere(workspace: Path, team: str) -> Spending:
 
 
 @contextmanager
-def open_store(workspace: Path, team: str) -> Iterator[JointStore]:
+def open_store(workspace: Path, team: str) -> Iterator[Store]:
     """Open an existing team, for a process that does not run its lead.
 
     Every stream is where the lead's process has it. The user's mailbox is always in the lead's first team.
     """
     home = home_of(workspace, team)
     with ExitStack() as stack:
-        store = JointStore(_opened(stack, workspace, home), home)
-        if team != home:
-            store.enter(_opened(stack, workspace, team))
-        yield store
+        first = _opened(stack, workspace, home)
+        yield first if team == home else NamedTeamStore(first, home, _opened(stack, workspace, team))
 
 
 def _opened(stack: ExitStack, workspace: Path, team: str) -> JsonlStore:

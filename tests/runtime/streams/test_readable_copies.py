@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from anyio.lowlevel import checkpoint
 
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.roster_records import Joined
@@ -95,33 +94,3 @@ async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: py
             await until(lambda: len(tried) == 2)
     assert "not a regular file" in caplog.text
     assert "No space left" in caplog.text
-
-
-async def test_another_team_is_shown_by_its_own_writer_and_nothing_while_the_turn_is_taken() -> None:
-    harness = await AgentHarness.opened([])
-    here: Shown = []
-    there: Shown = []
-    mirror = ReadableCopies(harness.team_state, showing(here))
-    await mirror.show()
-    async with task_group() as tasks, mirror.turn:
-        tasks.start_soon(mirror.show)
-        await turns()
-        mirror.begin_again(showing(there))
-        assert there == []
-    assert (here, there) == ([(["lead"], [])], [(["lead"], [])])
-
-
-async def test_a_team_that_is_turned_to_meanwhile_is_not_shown_what_was_read_of_the_one_before() -> None:
-    harness = await AgentHarness.opened([])
-    here: Shown = []
-    there: Shown = []
-    mirror = ReadableCopies(harness.team_state, showing(here))
-    async with task_group() as tasks:
-        tasks.start_soon(mirror.show)
-        await until(mirror.turn.locked)
-        # It has the turn, and reads by now.
-        await checkpoint()
-        mirror.begin_again(showing(there))
-    assert (here, there) == ([], [])
-    await mirror.show()
-    assert (here, there) == ([], [(["lead"], [])])

@@ -70,10 +70,37 @@ class AgentWork:
     ) -> "AgentWork":
         """Return the work of the agent with this transcript."""
         name, writer, budget = transcript.name, team_state.writer, team_state.budget
-        mailbox = Mailbox(name, writer, team_state.roster)
         tasks, bell = PlayTasks(), Bell()
-        step = StepScope(team_state, transcript, bell.ring, tasks)
         jobs = BackgroundJobs(name, tasks, parts.workspace, bell.ring, writer.redaction, lambda: budget.seconds_left)
+        waits = WaitTimes(writer.clock)
+        return cls._in_team(team_state, transcript, parts, run_subagent, subagent, tasks, bell, jobs, waits)
+
+    def in_team(self, team_state: TeamState, parts: AgentParts, run_subagent: RunSubagent) -> "AgentWork":
+        """Return the work of a lead that goes on in another of its teams. What runs in the background goes on too."""
+        seen = self.mail_watch.end()
+        self.step.end_alarms()
+        work = self._in_team(
+            team_state, self.transcript, parts, run_subagent, None, self.tasks, self.bell, self.jobs, self.waits
+        )
+        work.tasks.start_soon(work.mail_watch.keep, {**work.transcript.memory.cursors, **seen})
+        return work
+
+    @classmethod
+    def _in_team(
+        cls,
+        team_state: TeamState,
+        transcript: Transcript,
+        parts: AgentParts,
+        run_subagent: RunSubagent,
+        subagent: Member | None,
+        tasks: PlayTasks,
+        bell: Bell,
+        jobs: BackgroundJobs,
+        waits: WaitTimes,
+    ) -> "AgentWork":
+        name, writer = transcript.name, team_state.writer
+        mailbox = Mailbox(name, writer, team_state.roster)
+        step = StepScope(team_state, transcript, bell.ring, tasks)
 
         def me() -> Member:
             return subagent or team_state.roster.state.members[name]
@@ -86,7 +113,7 @@ class AgentWork:
             mailbox=mailbox,
             tasks=tasks,
             bell=bell,
-            waits=WaitTimes(writer.clock),
+            waits=waits,
             step=step,
             mail_watch=MailWatch(team_state, mailbox, step.by_mail, tasks),
             status=StatusReporter(team_state, transcript, None if subagent else name),

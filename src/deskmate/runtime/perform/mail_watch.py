@@ -5,7 +5,8 @@ step that runs.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+
+import anyio
 
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.log.records import Item
@@ -26,20 +27,26 @@ class MailWatch:
         self, team_state: TeamState, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: PlayTasks
     ) -> None:
         self._team_state, self._mailbox, self._cut, self._tasks = team_state, mailbox, cut, tasks
+        self._seen: dict[str, int] = {}
+        self._scope: anyio.CancelScope | None = None
 
-    async def keep(self, seen: Mapping[str, int]) -> NoReturn:
-        """Watch for mail after these numbers, for as long as this runs."""
-        store = self._team_state.writer.store
-        while True:
-            boxes = self._mailbox.boxes
-            seen = {box: seen.get(box, 0) for box in boxes}
-            await store.changed({stream: seen[box] for box, stream in boxes.items()})
-            for box, stream in boxes.items():
-                # A lead that has moved to another team has other mailboxes now.
-                items = await store.read(stream, seen[box]) if self._mailbox.boxes == boxes else ()
-                for item in items:
-                    self._look_at(box, item)
-                    seen[box] = item.number
+    async def keep(self, seen: Mapping[str, int]) -> None:
+        """Watch for mail after these numbers, for as long as this runs or until `end`."""
+        store, boxes = self._team_state.writer.store, self._mailbox.boxes
+        self._seen = seen = {box: seen.get(box, 0) for box in boxes}
+        with anyio.CancelScope() as self._scope:
+            while True:
+                await store.changed({stream: seen[box] for box, stream in boxes.items()})
+                for box, stream in boxes.items():
+                    for item in await store.read(stream, seen[box]):
+                        self._look_at(box, item)
+                        seen[box] = item.number
+
+    def end(self) -> Mapping[str, int]:
+        """Stop watching. Return how far each mailbox was seen."""
+        assert self._scope is not None, "it watches from the first step on"
+        self._scope.cancel()
+        return self._seen
 
     def _look_at(self, box: str, item: Item) -> None:
         envelope = envelope_in(item)

@@ -58,9 +58,7 @@ class StepScope:
 
     def set_alarms(self, view: View) -> None:
         """Wake the agent when time alone changes what it should do. Also cut the step if a deadline is over."""
-        for alarm in self._alarms:
-            alarm.cancel()
-        self._alarms = []
+        self.end_alarms()
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
         batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
         left = self._team_state.budget.seconds_left
@@ -69,6 +67,12 @@ class StepScope:
             self._tasks.start_soon(self._wake, self._new_alarm(), min(soon), min(soon) in due)
         if 0 < left < math.inf:
             self._tasks.start_soon(self._keep_time, self._new_alarm())
+
+    def end_alarms(self) -> None:
+        """End the alarms that were set."""
+        for alarm in self._alarms:
+            alarm.cancel()
+        self._alarms = []
 
     def _new_alarm(self) -> anyio.CancelScope:
         self._alarms.append(anyio.CancelScope())

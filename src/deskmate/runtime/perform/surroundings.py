@@ -1,6 +1,8 @@
 """What an agent hears and sees before it decides, and what it waits for when it rests."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.inbox import has_unheard
@@ -12,7 +14,7 @@ from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import is_full
 from deskmate.core.team.status import Waiting, Working
 from deskmate.runtime.perform.agent_work import AgentWork
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import first_of
 
 
 async def listen(work: AgentWork) -> frozenset[str]:
@@ -83,18 +85,7 @@ async def wait_for_news(work: AgentWork, view: View, rest: Rest) -> None:
     # If every member woke whenever another joins, leaves or rests, the cost would grow with the square of the team.
     if work.is_lead or rest.status in (Waiting("permission"), Waiting("plan")) or view.roster.damaged:
         since[ROSTER] = view.roster.number
-    async with task_group() as tasks:
-
-        async def changed() -> None:
-            await team_state.writer.store.changed(since)
-            tasks.cancel_scope.cancel()
-
-        async def started() -> None:
-            await team_state.starting.changed(view.starting)
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(changed)
-        if work.is_lead:
-            tasks.start_soon(started)
-        await work.bell.wait()
-        tasks.cancel_scope.cancel()
+    waits: list[Callable[[], Awaitable[object]]] = [partial(team_state.writer.store.changed, since), work.bell.wait]
+    if work.is_lead:
+        waits.append(partial(team_state.starting.changed, view.starting))
+    await first_of(*waits)

@@ -55,10 +55,6 @@ class Board:
         """Read what is new and return the board."""
         return await self._folded.refresh()
 
-    def begin_again(self) -> None:
-        """Continue with the board of another team."""
-        self._folded.begin_again()
-
     async def create(self, by: str, new: NewTask, *, cause: str | None = None) -> Task:
         """Put a task on the board under the next number. A repeated cause returns the task that it created.
 

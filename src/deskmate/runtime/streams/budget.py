@@ -35,7 +35,8 @@ class Budget:
         seconds: float = 0.0,
         roster: Roster | None = None,
     ) -> None:
-        self._writer, self._caps, self._elsewhere, self._roster = writer, caps, elsewhere, roster
+        self._writer, self._caps, self._roster = writer, caps, roster
+        self.elsewhere = elsewhere
         self._folded = Folded(writer.store, SPEND, EMPTY, spending.fold, sync=False)
         self._slots = CallSlots(writer.store, caps.calls) if caps.calls else None
         self._began = writer.clock.monotonic() - seconds
@@ -49,17 +50,16 @@ class Budget:
     @property
     def state(self) -> Spending:
         """What was spent, as last read."""
-        return spending.together(self._folded.state, self._elsewhere)
+        return spending.together(self._folded.state, self.elsewhere)
 
     async def refresh(self) -> Spending:
         """Read what is new and return what was spent."""
         await self._folded.refresh()
         return self.state
 
-    def begin_again(self, elsewhere: Spending) -> None:
-        """Continue with the spending of another team. `elsewhere` is what was spent outside it."""
-        self._elsewhere = elsewhere
-        self._folded.begin_again()
+    def beside(self, writer: LogWriter, roster: Roster) -> "Budget":
+        """Return the budget of another team of the same run: the same caps and clock, and what was spent so far."""
+        return Budget(writer, self._caps, self.state, self.seconds, roster)
 
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply cost. This is not cancelled with the caller, because the reply is paid for."""

@@ -4,23 +4,17 @@ from deskmate.core.agent import inbox
 from deskmate.core.agent.inbox import Inbox
 from deskmate.core.log.names import mail
 from deskmate.runtime.streams.log_writer import Folded, LogWriter
-from deskmate.runtime.streams.roster import Roster
 
 
 class InboxFolds:
     """One fold for each mailbox that somebody in this process looks at."""
 
-    def __init__(self, writer: LogWriter, roster: Roster) -> None:
-        self._writer, self._roster = writer, roster
-        self._team = ("", 0.0)
+    def __init__(self, writer: LogWriter) -> None:
+        self._writer = writer
         self._folds: dict[str, Folded[Inbox]] = {}
 
     async def refresh(self, name: str) -> Inbox:
         """Read what is new in a mailbox and return what it asks."""
-        roster = self._roster.state
-        if (roster.team, roster.founded) != self._team:
-            # Another team: the same name is a different member.
-            self._team, self._folds = (roster.team, roster.founded), {}
         if name not in self._folds:
             self._folds[name] = Folded(self._writer.store, mail(name), inbox.EMPTY, inbox.fold)
         return await self._folds[name].refresh()

@@ -135,35 +135,23 @@ class Folded(Generic[S]):
         self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S], *, sync: bool = True
     ) -> None:
         self._store, self.stream, self._fold, self._sync = store, stream, fold, sync
-        self._empty = self.state = empty
-        self._turn = 0
-
-    @property
-    def turn(self) -> int:
-        """How often `begin_again` was called."""
-        return self._turn
-
-    def begin_again(self, state: S | None = None) -> None:
-        """Continue with another stream of the same name. `state`: what is known of it so far."""
-        self._turn += 1
-        self.state = self._empty if state is None else state
+        self.state = empty
 
     async def refresh(self) -> S:
         """Read what is new and return the state."""
-        before, turn = self.state, self._turn
+        before = self.state
         items = await self._store.read(self.stream, before.number, sync=self._sync)
         # There is mostly nothing new, and a fold copies what it may change.
-        return self._keep(self._fold(before, items), turn) if items else self.state
+        return self._keep(self._fold(before, items)) if items else self.state
 
     async def append(self, writer: LogWriter, body: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append without reading first. Fold the record if nothing came between."""
-        turn = self._turn
         [record] = await writer.append(self.stream, body, sync=sync)
-        self._follow(record, turn)
+        self._follow(record)
 
     async def decide(self, writer: LogWriter, make: Callable[[S], Decision[T]]) -> T:
         """Append what `make` decides on the state it is appended to, and fold it. Return the outcome."""
-        before, turn = self.state, self._turn
+        before = self.state
 
         def decided(news: Sequence[Item]) -> Decision[tuple[S, T]]:
             state = self._fold(before, news)
@@ -171,20 +159,20 @@ class Folded(Generic[S]):
             return Decision(decision.record, (state, decision.outcome))
 
         record, (state, outcome) = await writer.decide(self.stream, before.number, decided)
-        self._keep(state, turn)
-        if record and not self._follow(record, turn):
+        self._keep(state)
+        if record and not self._follow(record):
             # Something is between, such as a lost record. The live state must equal the state read from disk.
             await self.refresh()
         return outcome
 
-    def _follow(self, record: Record, turn: int) -> bool:
+    def _follow(self, record: Record) -> bool:
         """Fold a record that was appended. Return whether that was possible without reading."""
         if record.number == self.state.number + 1:
-            self._keep(self._fold(self.state, [record]), turn)
+            self._keep(self._fold(self.state, [record]))
         return record.number <= self.state.number
 
-    def _keep(self, state: S, turn: int) -> S:
-        """Keep the newer state: two may have refreshed at once. A state of another turn is of another stream."""
-        if turn == self._turn and state.number > self.state.number:
+    def _keep(self, state: S) -> S:
+        """Keep the newer state: two may have refreshed at once."""
+        if state.number > self.state.number:
             self.state = state
         return self.state

@@ -19,7 +19,7 @@ class QuestionList:
     """The open questions of a team, as last read."""
 
     def __init__(self, team_state: TeamState) -> None:
-        self._team_state, self._marks = team_state, ReadPositions(team_state)
+        self._team_state, self._marks = team_state, ReadPositions(team_state.writer.store)
         self._state = open_questions.EMPTY
         self._closed: set[tuple[str, str]] = set()
 
@@ -45,9 +45,6 @@ class QuestionList:
 
     async def refresh(self) -> tuple[Question, ...]:
         """Read what is new and return the open questions."""
-        if self._marks.turned():
-            self._state = open_questions.EMPTY
-            self._closed.clear()
         for owner in (USER, LEAD):
             await self._hear(owner)
         for question in self._state.open(self._team_state.roster.state):

@@ -23,12 +23,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class ReadableCopies:
-    """Writes the copies of the current team. `write` blocks. Nothing is written while someone has the `turn` lock."""
+    """Writes the copies of one team. `write` blocks."""
 
     def __init__(self, team_state: TeamState, write: Write) -> None:
         self._team_state, self._write = team_state, write
         self._shown: tuple[int, int] | None = None
-        self.turn = anyio.Lock()
 
     async def keep(self) -> NoReturn:
         """Write every change within a second, for as long as this runs, and once more at its end."""
@@ -45,17 +44,10 @@ class ReadableCopies:
 
     async def show(self) -> None:
         """Write the copies as of now."""
-        async with self.turn:
-            write = self._write
-            roster, board = await self._team_state.roster.refresh(), await self._team_state.board.refresh()
-            # The team may have changed by now, and this was read from the one before.
-            if self._write is write and self._shown != (roster.number, board.number):
-                self._shown = roster.number, board.number
-                await to_thread.run_sync(_try, write, roster, board)
-
-    def begin_again(self, write: Write) -> None:
-        """Write copies of another team from now on."""
-        self._write, self._shown = write, None
+        roster, board = await self._team_state.roster.refresh(), await self._team_state.board.refresh()
+        if self._shown != (roster.number, board.number):
+            self._shown = roster.number, board.number
+            await to_thread.run_sync(_try, self._write, roster, board)
 
 
 def _try(write: Write, roster: RosterState, board: BoardState) -> None:

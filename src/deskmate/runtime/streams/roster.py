@@ -36,18 +36,9 @@ class Roster:
         """The roster as last read."""
         return self._folded.state
 
-    @property
-    def turn(self) -> int:
-        """How often this roster changed to another team, which may have the same name."""
-        return self._folded.turn
-
     async def refresh(self) -> members.RosterState:
         """Read what is new and return the roster."""
         return await self._folded.refresh()
-
-    def begin_again(self, state: members.RosterState) -> None:
-        """Continue with the roster of another team."""
-        self._folded.begin_again(state)
 
     async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
         """Create the team with its lead. Raises Refused if it was created before."""

@@ -1,0 +1,45 @@
+"""A team that runs in this process: its teammates, and its readable copies."""
+
+from collections.abc import Mapping
+
+import anyio
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskStatus
+
+from deskmate.ports import Launcher
+from deskmate.runtime.streams.readable_copies import ReadableCopies, Write
+from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_players import TeamPlayers
+from deskmate.runtime.team_state import TeamState
+
+
+class RunningTeam:
+    """Runs the teammates of one team, and writes its readable copies with `write`."""
+
+    def __init__(self, team_state: TeamState, launchers: Mapping[str, Launcher], write: Write) -> None:
+        self._team_state, self._launchers = team_state, launchers
+        self._copies = ReadableCopies(team_state, write)
+        self._players: TeamPlayers | None = None
+        self._scope, self._ended = anyio.CancelScope(), anyio.Event()
+
+    async def keep(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Run the team until `end`. Calls `started` once present members are starting."""
+        try:
+            with self._scope:
+                async with task_group() as tasks:
+                    self._players = TeamPlayers(self._team_state, self._launchers, tasks)
+                    await tasks.start(self._players.keep)
+                    tasks.start_soon(self._copies.keep)
+                    task_status.started()
+        finally:
+            self._ended.set()
+
+    async def gone(self) -> None:
+        """Return once no teammate runs and nothing of it is left. Call it when all have left."""
+        if self._players:
+            await self._players.gone()
+
+    async def end(self) -> None:
+        """Stop running the team, and return once that is done."""
+        self._scope.cancel()
+        await self._ended.wait()
