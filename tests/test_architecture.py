@@ -27,7 +27,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "texts": frozenset(),
     "core": frozenset({"core", "errors", "texts"}),
     "ports": frozenset({"core", "errors"}),
-    "config": frozenset({"config", "core", "errors"}),
+    "config": frozenset({"config", "core", "errors", "fs"}),
     "runtime": frozenset({"runtime", "core", "ports", "errors", "texts"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
@@ -41,7 +41,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"app", "fs", "queries", "trust", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}
     ),
     "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),
-    "faces": frozenset({"faces", "app", "queries", "trust", "core", "errors", TOP}),
+    "faces": frozenset({"faces", "app", "queries", "trust", "core", "errors", "fs", TOP}),
     "__main__": frozenset({"faces"}),
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app", "library"}),
 }
@@ -97,6 +97,10 @@ CORE_REFUSES = frozenset(
     }
 )
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"})
+# What opens, creates, syncs or locks a file with care: `fs` has it once for all.
+FILE_CARE = frozenset({"O_NOFOLLOW", "O_EXCL", "fsync", "fdatasync", "flock", "lockf", "mkstemp"})
+# They open places, not files: `O_PATH` handles of folders.
+PLACES = frozenset({"deskmate/workspace/sandbox/landlock.py", "deskmate/workspace/git/git_entries.py"})
 CORE_REFUSES_CALLS = frozenset({"open", "print", "input"})
 CORE_REFUSES_METHODS = frozenset({"now", "utcnow", "today"})
 
@@ -110,6 +114,8 @@ def violations(path: PurePosixPath, source: str) -> list[str]:
     found = [*import_violations(path, layer, tree), *size_violations(path, source, tree)]
     if layer != "config":
         found += environment_violations(path, tree)
+    if layer != "fs" and str(path) not in PLACES:
+        found += file_violations(path, tree)
     return [*found, *purity_violations(path, tree)] if layer == "core" else found
 
 
@@ -183,6 +189,16 @@ def environment_violations(path: PurePosixPath, tree: ast.Module) -> Iterator[st
                 yield f"{path}:{node.lineno} uses os.{min(used)}, which only config may"
 
 
+def file_violations(path: PurePosixPath, tree: ast.Module) -> Iterator[str]:
+    """Yield each place that handles files with care by itself. Only fs may: others use its functions."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if name in FILE_CARE:
+                yield f"{path}:{node.lineno} uses {ast.unparse(node)}, which only fs may"
+            case ast.ImportFrom(names=names) if used := FILE_CARE & {alias.name for alias in names}:
+                yield f"{path}:{node.lineno} uses {node.module}.{min(used)}, which only fs may"
+
+
 def size_violations(path: PurePosixPath, source: str, tree: ast.Module) -> Iterator[str]:
     lines = len(source.splitlines())
     if lines > MAX_FILE_LINES:
@@ -237,6 +253,9 @@ def test_the_source_keeps_to_the_plan() -> None:
         ),
         ("__init__.py", "from deskmate.core.names import Name\nfrom .app import open_team"),
         ("config/environment.py", "import os\n\nx = os.environ"),
+        ("config/settings_loader.py", "from deskmate.fs.safe_files import read_regular"),
+        ("faces/common/error_log.py", "from deskmate.fs.safe_files import append_private"),
+        ("fs/a.py", "import os\n\nx = os.O_NOFOLLOW | os.O_EXCL"),
     ],
 )
 def test_what_the_plan_allows_passes(path: str, source: str) -> None:
@@ -313,6 +332,9 @@ def test_what_the_plan_allows_passes(path: str, source: str) -> None:
         ("app/a.py", "import os\n\nx = os.environ.get('A')", "3 uses os.environ, which only config may"),
         ("faces/a.py", "from os import getenv", "1 uses os.getenv, which only config may"),
         ("workspace/a.py", "def f(environ=os.environ): ...", "1 uses os.environ, which only config may"),
+        ("faces/a.py", "os.open(x, os.O_RDONLY | os.O_NOFOLLOW)", "1 uses os.O_NOFOLLOW, which only fs may"),
+        ("stores/a.py", "import fcntl\nfcntl.flock(x, 2)", "2 uses fcntl.flock, which only fs may"),
+        ("config/a.py", "from tempfile import mkstemp", "1 uses tempfile.mkstemp, which only fs may"),
         ("utils.py", "", "1 is in 'utils', which is no layer of the table; move it or add the layer"),
         ("helpers/a.py", "", "1 is in 'helpers', which is no layer of the table; move it or add the layer"),
     ],

@@ -1,5 +1,7 @@
 """Settings: who wins, what is refused and in which words, which model follows from them."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -277,10 +279,24 @@ def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], file: Path) -
     file.write_bytes(b"model = '\xff'")
     with pytest.raises(BadSettings, match=f"^{file} is not UTF-8 from byte 9 on"):
         load(home)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_file_that_is_not_a_file_is_refused_and_nobody_waits(
+    home: dict[str, str], file: Path, make: Callable[[Path], None]
+) -> None:
     file.unlink()
-    file.mkdir()
-    with pytest.raises(BadSettings, match=f"^Cannot read {file}: Is a directory"):
+    make(file)
+    with pytest.raises(BadSettings, match=f"^Cannot read {file}: it is not an ordinary file"):
         load(home)
+
+
+def test_a_link_to_a_file_elsewhere_is_followed(home: dict[str, str], file: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/deskmate.toml").write_text('model = "o3"')
+    file.unlink()
+    file.symlink_to("../../dotfiles/deskmate.toml")
+    assert load(home).model == "o3"
 
 
 def test_a_byte_order_mark_does_no_harm(home: dict[str, str], file: Path) -> None:

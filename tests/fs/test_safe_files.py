@@ -12,10 +12,12 @@ import pytest
 
 from deskmate.fs.safe_files import (
     NotRegular,
+    append_private,
     create_file,
     file_lock,
     open_folder,
     private_folder,
+    read_end,
     read_regular,
     replace_file,
     small_file,
@@ -63,6 +65,12 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     assert refused.value.errno == errno.EFBIG
 
 
+@pytest.mark.parametrize(("most", "end"), [(3, b"cde"), (5, b"abcde"), (9, b"abcde")])
+def test_the_end_of_a_file_is_read(tmp_path: Path, most: int, end: bytes) -> None:
+    (tmp_path / "it").write_bytes(b"abcde")
+    assert read_end(tmp_path / "it", most) == end
+
+
 def test_a_file_that_tells_no_size_is_bounded_too() -> None:
     assert read_regular("/proc/self/stat", 100_000).startswith(str(os.getpid()).encode())
     with pytest.raises(OSError, match="larger than 10 bytes"):
@@ -93,6 +101,27 @@ def test_a_file_is_replaced_and_never_written_through(tmp_path: Path, make: Call
         replace_file(folder, "it", b"new")
     assert (tmp_path / "it").read_bytes() == b"new"
     assert (os.listdir(tmp_path), (tmp_path / "it").is_symlink()) == (["it"], False)
+
+
+def test_what_is_appended_is_private_and_so_are_the_folders_made_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "it"
+    for data in (b"one\n", b"two\n"):
+        append_private(file, data)
+    assert file.read_bytes() == b"one\ntwo\n"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent)] == [0o600, 0o700]
+
+
+def test_a_file_that_others_may_read_is_made_private_before_anything_is_appended(tmp_path: Path) -> None:
+    (tmp_path / "it").touch(mode=0o644)
+    append_private(tmp_path / "it", b"one")
+    assert stat.S_IMODE((tmp_path / "it").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("make", SPECIAL)
+def test_nothing_is_appended_to_anything_but_a_file(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "it")
+    with pytest.raises(NotRegular):
+        append_private(tmp_path / "it", b"one")
 
 
 def test_a_replacement_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

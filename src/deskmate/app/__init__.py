@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         state_folder,
         wants_colour,
     )
-    from deskmate.fs.safe_files import read_regular
     from deskmate.ports import ToolContext
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import (
@@ -82,7 +81,6 @@ __all__ = [
     "load",
     "play",
     "raise_open_files",
-    "read_regular",
     "redaction_of",
     "run",
     "seclude",
@@ -122,7 +120,6 @@ _WHERE = {
     "Arguments": "tools.tool_base",
     "Described": "tools.tool_base",
     "raise_open_files": "workspace.descriptors",
-    "read_regular": "fs.safe_files",
 }
 
 

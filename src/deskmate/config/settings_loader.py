@@ -25,6 +25,7 @@ from deskmate.config.settings import (
     state_folder,
 )
 from deskmate.errors import BadInput, BadSettings, Problem
+from deskmate.fs.safe_files import read_regular
 
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "DESKMATE_MODEL": ("model",),
@@ -35,6 +36,7 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 # The settings that are tables, with settings of their own.
 _TABLES = frozenset({"anthropic", "openai", "permission", "models"})
+_MOST_BYTES = 16_000_000
 Layer: TypeAlias = dict[str, Any]
 Place: TypeAlias = Callable[[tuple[str, ...]], str]
 
@@ -89,9 +91,9 @@ def _addresses(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]
 def _read(file: Path) -> tuple[Layer, bool]:
     """Return the content of a file, empty if there is none, and whether others may read it."""
     try:
-        with file.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            text = opened.read().decode("utf-8-sig")
+        # The real path, because many users keep the file elsewhere and have a link here.
+        place = os.path.realpath(file)
+        text, mode = read_regular(place, _MOST_BYTES).decode("utf-8-sig"), os.stat(place).st_mode
     except FileNotFoundError:
         return {}, False
     except OSError as error:

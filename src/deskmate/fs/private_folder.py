@@ -9,7 +9,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 from zlib import crc32
 
 from deskmate.errors import StoreCorrupt, StoreUnavailable, UnsafeFolder
@@ -102,13 +102,28 @@ class PrivateFolder:
                 f"{self.path / name} is not a regular file", "Move it away, then start again."
             ) from error
 
+    def reader(self, name: str) -> BinaryIO:
+        """Open a regular file in this folder for reading. Raises FileNotFoundError or StoreCorrupt."""
+        return os.fdopen(self.open(name, os.O_RDONLY), "rb")
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file atomically: all of it or nothing. Nobody else may replace the same file meanwhile."""
+        draft = f".{name}.new"
+        fd = self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            while data:
+                data = data[self.files.write(fd, data) :]
+        finally:
+            os.close(fd)
+        self.files.rename(draft, name, self.fd)
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock, exclusive among all threads and processes. The kernel frees it if the holder dies."""
         self._refuse_fork()
         with self._mutex:
             lock = self._lock_file()
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_lock(lock)
             try:
                 yield
             finally:
@@ -181,7 +196,7 @@ class PrivateFolder:
         Creates no lock file, so readers can use it. Raises OSError or StoreCorrupt if there is an unreadable one.
         """
         try:
-            with open(self.open(LOCK, os.O_RDONLY), "rb") as file:
+            with self.reader(LOCK) as file:
                 slots = file.read(_MARKS * _MARK.size)
         except FileNotFoundError:
             return {}
@@ -216,6 +231,11 @@ class PrivateFolder:
             fd, self.fd, self._above = self.fd, -1, None
         if fd >= 0:
             os.close(fd)
+
+
+def wait_lock(fd: int) -> None:
+    """Lock. Waits until nobody else holds the lock."""
+    fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 def try_lock(fd: int) -> bool:

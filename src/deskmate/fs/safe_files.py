@@ -16,6 +16,7 @@ from pathlib import Path
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # What the kernel answers for a link, a socket, and a folder that is opened for writing.
 _SPECIAL = {errno.ELOOP, errno.ENXIO, errno.EISDIR}
@@ -73,6 +74,13 @@ def read_up_to(fd: int, most: int) -> bytes:
     while len(data) < most and (more := os.read(fd, min(most - len(data), 1 << 20))):
         data += more
     return bytes(data)
+
+
+def read_end(path: str | Path, most: int) -> bytes:
+    """Return the last `most` bytes of a regular file, or all of a smaller one. Raises NotRegular."""
+    with regular_file(path) as fd:
+        os.lseek(fd, max(0, os.fstat(fd).st_size - most), os.SEEK_SET)
+        return read_up_to(fd, most)
 
 
 def small_file(path: Path) -> bytes:
@@ -139,6 +147,15 @@ def replace_file(folder: int, name: str, data: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
+
+
+def append_private(path: Path, data: bytes) -> None:
+    """Append to a file, and make it readable for this user only. Creates it and its folders. Raises NotRegular."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(open_regular(lambda: os.open(path, _APPEND, 0o600), path), "ab") as file:
+        # First, because the file may exist and others may read it.
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ def title_at(workspace: Path, team: str) -> str:
             return _title_of(begun.description)
         with (
             closing(PrivateFolder.of(workspace, (TEAMS, team), Files(), create=False)) as folder,
-            open(folder.open(f"{LEAD}{SUFFIX['mail']}", os.O_RDONLY), "rb") as file,
+            folder.reader(f"{LEAD}{SUFFIX['mail']}") as file,
         ):
             lines = iter(lambda: file.readline(RECORD_CAP + 1024), b"")
             return next(filter(None, map(_title_in, islice(lines, _MOST_LINES))), "")
@@ -284,7 +284,7 @@ def _streams_of(name: str) -> Iterator[str]:
 def _is_cut(folder: PrivateFolder, name: str) -> bool:
     """Return whether a file ends in the middle of a line."""
     try:
-        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+        with folder.reader(name) as file:
             size = os.fstat(file.fileno()).st_size
             return size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
     except FileNotFoundError:

@@ -88,7 +88,7 @@ def _shown(folder: PrivateFolder, copy: str, key: str, **others: str) -> int:
     """Return a number that a readable copy shows, or 0. It must also show `others` as given."""
     # Anybody may delete or spoil a copy. That does no harm.
     try:
-        with open(folder.open(copy, os.O_RDONLY), "rb") as file:
+        with folder.reader(copy) as file:
             found = json.loads(file.read(_MOST_OF_A_COPY))
     except (OSError, ValueError, RecursionError, StoreCorrupt):
         return 0
@@ -112,7 +112,7 @@ def _has_task(items: Sequence[Item], task: int) -> bool:
 def _end_of(folder: PrivateFolder, name: str) -> tuple[int, int]:
     """Return a file's inode, and the number of a last line that lacks only its newline, which the next writer adds."""
     try:
-        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+        with folder.reader(name) as file:
             found = os.fstat(file.fileno())
             end = os.pread(file.fileno(), _LONGEST, max(0, found.st_size - _LONGEST))
     except FileNotFoundError:

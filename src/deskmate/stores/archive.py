@@ -92,7 +92,7 @@ def founding(workspace: Path, *parts: str) -> TeamFounded | None:
     try:
         with (
             closing(PrivateFolder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder,
-            open(folder.open(f"{ROSTER}.jsonl", os.O_RDONLY), "rb") as file,
+            folder.reader(f"{ROSTER}.jsonl") as file,
         ):
             line = file.readline(RECORD_CAP + 1024).rstrip(b"\n")
         event = read_event(decode(line)) if unseal(line) else None

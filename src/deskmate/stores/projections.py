@@ -6,7 +6,6 @@ whether records are missing.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,23 +80,14 @@ class Projections:
 
 def _show(folder: PrivateFolder, name: str, value: Mapping[str, Any]) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=2).encode(errors="replace") + b"\n"
-    if _holds(folder, name, text):
-        return
-    draft = f".{name}.new"
-    fd = folder.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        rest = text
-        while rest:
-            rest = rest[folder.files.write(fd, rest) :]
-    finally:
-        os.close(fd)
-    folder.files.rename(draft, name, folder.fd)
+    if not _holds(folder, name, text):
+        folder.replace(name, text)
 
 
 def _holds(folder: PrivateFolder, name: str, text: bytes) -> bool:
     """Return whether a file contains exactly this text. False if it cannot be read."""
     try:
-        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+        with folder.reader(name) as file:
             return file.read(len(text) + 1) == text
     except (OSError, StoreCorrupt):
         return False

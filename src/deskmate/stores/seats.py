@@ -3,7 +3,6 @@
 The file of a seat is never deleted, so a lock on it always means the same thing.
 """
 
-import fcntl
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ import anyio
 
 from deskmate.core.values import frozen
 from deskmate.errors import Held, StoreError, StoreUnavailable
-from deskmate.fs.private_folder import Lock, PrivateFolder, try_lock
+from deskmate.fs.private_folder import Lock, PrivateFolder, try_lock, wait_lock
 from deskmate.stores.worker_threads import WorkerThreads
 
 _NOTE_CAP = 4096
@@ -72,7 +71,7 @@ async def _stand(folder: PrivateFolder, lock: Lock, note: str) -> None:
 def _lock_copy(folder: PrivateFolder, copy: Lock, note: str, tell: int, trouble: list[OSError | StoreError]) -> None:
     """Lock through a copy of the descriptor. If the waiter has left meanwhile, closing the copy frees the seat."""
     try:
-        fcntl.flock(copy.fd, fcntl.LOCK_EX)
+        wait_lock(copy.fd)
         with folder.locked():
             _leave_note(copy.fd, note)
     except (OSError, StoreError) as error:

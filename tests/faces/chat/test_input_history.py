@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.faces.common.chat.input_history import KEPT, InputHistory
+from deskmate.fs.safe_files import NotRegular
 
 pytestmark = pytest.mark.behaviour("repl")
 
@@ -42,9 +43,9 @@ def test_what_is_typed_is_neither_kept_nor_looked_for_where_a_link_leads(tmp_pat
     elsewhere, link = tmp_path / "elsewhere", tmp_path / "history.jsonl"
     elsewhere.write_text('"theirs"\n')
     link.symlink_to(elsewhere)
-    with pytest.raises(OSError, match="symbolic"):
+    with pytest.raises(NotRegular):
         InputHistory(link, {}).add("a secret")
-    with pytest.raises(OSError, match="symbolic"):
+    with pytest.raises(NotRegular):
         InputHistory(link, {}).read()
     assert elsewhere.read_text() == '"theirs"\n'
 
@@ -68,10 +69,18 @@ def test_lines_that_are_no_texts_are_left_out(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(NotRegular):
         InputHistory(tmp_path / "history.jsonl", {}).read()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(NotRegular):
         InputHistory(tmp_path / "history.jsonl", {}).add("one")
+
+
+def test_a_file_that_grew_too_large_is_read_from_its_end_and_shortened(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(b"x" * 16_000_000 + b'\n"one"\n')
+    history = InputHistory(file, {})
+    assert (history.read(), history.read()) == (["one"], ["one"])
+    assert file.stat().st_size < 16_000_000
 
 
 @pytest.mark.behaviour("secrets")

@@ -311,6 +311,16 @@ def test_an_error_of_its_own_is_one_line_with_the_details_in_a_private_file(env:
     assert log.read_text().count("Traceback (most recent call last)") == 2
 
 
+def test_an_error_of_its_own_is_not_written_where_a_link_leads(env: Env, tmp_path: Path) -> None:
+    log, elsewhere = tmp_path / ".local/state/deskmate/error.log", tmp_path / "elsewhere"
+    log.parent.mkdir(parents=True)
+    elsewhere.touch()
+    log.symlink_to(elsewhere)
+    end = run_command("run", "x", app=FakeApp(error=RuntimeError("odd")), env=env)
+    assert (end.code, elsewhere.read_text()) == (3, "")
+    assert end.stderr.endswith("RuntimeError: odd\n")
+
+
 def test_an_error_of_its_own_that_cannot_be_kept_is_told_whole(env: Env, tmp_path: Path) -> None:
     (tmp_path / ".local").touch()
     end = run_command("run", "x", app=FakeApp(error=RuntimeError("odd")), env=env)

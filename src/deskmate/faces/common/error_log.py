@@ -43,14 +43,12 @@ def keep(words: str, error: BaseException) -> Path:
     """Append an error and its traceback. Return the file. Raises OSError if it cannot be written."""
     # Imported here because it is slow, and most commands have nothing to log.
     from deskmate.app import environment, state_folder
+    from deskmate.fs.safe_files import append_private
 
     file = state_folder(environment()) / "error.log"
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} process {os.getpid()}: {words}\n"
     text = head + "".join(traceback.format_exception(error)) + "\n"
-    opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(opened, "a", encoding="utf-8", errors="backslashreplace") as log:
-        log.write(discreet(text))
+    append_private(file, discreet(text).encode(errors="backslashreplace"))
     return file
 
 

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TypedDict
 
 from deskmate.errors import SystemProblem, ToolError, hint_of
-from deskmate.fs.safe_files import create_file, file_lock, open_folder, read_up_to, regular_file, replace_file
+from deskmate.fs.safe_files import (
+    create_file,
+    file_lock,
+    open_folder,
+    read_regular,
+    read_up_to,
+    regular_file,
+    replace_file,
+)
 from deskmate.workspace.git.git_entries import Entries, Entry, scan
 from deskmate.workspace.git.git_watch import refuse_outward, remove_left
 from deskmate.workspace.paths import shown
@@ -28,6 +36,7 @@ from deskmate.workspace.sandbox.protected_paths import Guard
 log = logging.getLogger(__name__)
 
 _LIST, _LOCK = "placeholders.json", "placeholders.lock"
+_MOST_BYTES = 16_000_000
 _PATIENCE_SECONDS, _LOOK_SECONDS = 30.0, 0.02
 _NO_FILES = {errno.EMFILE, errno.ENFILE}
 # It is gone already, or the user has put something there.
@@ -147,7 +156,7 @@ class Placeholders:
     def _read(self) -> _Listed:
         """Return the list. Raises OSError, with a message for the user, if it cannot be read."""
         try:
-            return _listed(self._file.read_text())
+            return _listed(read_regular(self._file, _MOST_BYTES).decode())
         except FileNotFoundError:
             return _listed("")
         except (ValueError, TypeError, KeyError, AttributeError) as error:

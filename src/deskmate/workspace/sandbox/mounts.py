@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from deskmate.core.values import frozen
+from deskmate.fs.safe_files import create_file, regular_file
 from deskmate.workspace.sandbox.hidden_paths import (
     HOME_SECRETS,
     KERNEL,
@@ -106,7 +107,12 @@ class Sandbox:
     def stand(self) -> None:
         """Create our own files that the words name. Raises OSError if that is not possible."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._blank, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o400))
+        try:
+            os.close(create_file(self._blank, 0o400))
+        except FileExistsError:
+            # A link would be mounted as what it leads to.
+            with regular_file(self._blank):
+                pass
 
     @property
     def _blank(self) -> Path:

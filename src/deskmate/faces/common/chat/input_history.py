@@ -4,14 +4,14 @@ Known secrets are never stored: a line taken back from the history has the secre
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from deskmate.app import redaction_of, state_folder
+from deskmate.fs.safe_files import append_private, open_folder, read_end, replace_file
 
 KEPT = 1000
-_PRIVATE = 0o600
+_MOST_BYTES = 16_000_000
 
 
 class InputHistory:
@@ -28,34 +28,26 @@ class InputHistory:
     def read(self) -> list[str]:
         """Return the last texts, oldest first. Lines that contain no valid text are skipped."""
         try:
-            with os.fdopen(self._open(os.O_RDONLY), encoding="utf-8", errors="replace") as file:
-                lines = file.read().splitlines()
+            data = read_end(self._file, _MOST_BYTES)
         except FileNotFoundError:
             return []
-        if len(lines) > 2 * KEPT:
-            self._shorten(lines[-KEPT:])
-        return [text for text in map(_text, lines) if text][-KEPT:]
+        lines = data.decode(errors="replace").splitlines()
+        texts = [text for text in map(_text, lines) if text][-KEPT:]
+        if len(lines) > 2 * KEPT or len(data) == _MOST_BYTES:
+            self._shorten(texts)
+        return texts
 
     def add(self, text: str) -> None:
         """Append a text, with known secrets replaced."""
-        line = json.dumps(redaction_of(environ=self._environ).text(text))
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        with os.fdopen(opened, "a", encoding="ascii") as file:
-            os.fchmod(opened, _PRIVATE)
-            file.write(f"{line}\n")
+        append_private(self._file, _line(redaction_of(environ=self._environ).text(text)))
 
-    def _open(self, flags: int) -> int:
-        # Follow no symlink: it could make us read or write another file.
-        return os.open(self._file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE)
+    def _shorten(self, texts: list[str]) -> None:
+        with open_folder(self._file.parent.resolve()) as folder:
+            replace_file(folder, self._file.name, b"".join(map(_line, texts)))
 
-    def _shorten(self, lines: list[str]) -> None:
-        other = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        other.unlink(missing_ok=True)
-        opened = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        other.replace(self._file)
+
+def _line(text: str) -> bytes:
+    return json.dumps(text).encode() + b"\n"
 
 
 def _text(line: str) -> str:

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app import read_regular
+from deskmate.fs.safe_files import read_regular
 
 _COMPARED_BYTES = 256 * 1024
 
