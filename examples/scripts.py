@@ -9,6 +9,7 @@ address, and ANTHROPIC_API_KEY to anything. Each conversation has its own steps,
 from collections.abc import Mapping, Sequence
 
 from deskmate.testing import Asked, Say, Use
+from deskmate.testing.team_scripts import complete_task, step
 
 Part = Sequence[str | Say]
 
@@ -16,11 +17,6 @@ Part = Sequence[str | Say]
 def use(tool: str, **arguments: object) -> Say:
     """Return a call of a tool."""
     return Say(calls=[Use(tool, arguments)])
-
-
-def done(task: int) -> Say:
-    """Return the call that completes a task."""
-    return use("TaskUpdate", taskId=task, status="completed")
 
 
 WAITS = ("They are working.", "Both tasks are done.", "Both are done.")
@@ -33,8 +29,16 @@ PARTS: Mapping[str, Part] = {
         "Order 7 is late.",
     ],
     "yesterday's orders": [use("lookup", order_id="7"), "Order 7 is late: it has been in transit since Monday."],
-    "You are ada": [use("write_file", path="schema.sql", content="create table books (title);\n"), done(1), "Done."],
-    "You are bob": [use("write_file", path="page.html", content="<li>title</li>\n"), done(2), "Done."],
+    "You are ada": [
+        use("write_file", path="schema.sql", content="create table books (title);\n"),
+        Say(calls=[complete_task(1)]),
+        "Done.",
+    ],
+    "You are bob": [
+        use("write_file", path="page.html", content="<li>title</li>\n"),
+        Say(calls=[complete_task(2)]),
+        "Done.",
+    ],
     "Your teammates do the tasks": [*WAITS, "A schema and a page."],
     "Which files are here": [use("glob", pattern="*"), "One: notes.txt.", "notes.txt, the only one."],
     "Refund $20": [
@@ -50,6 +54,5 @@ def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, w
     """Return the next step: as many steps were said as the conversation has passages of the model."""
     words = f"{asked.prompt.system}\n{asked.prompt.passages}"
     part = next((part for mark, part in PARTS.items() if mark in words), ("I know only the examples.",))
-    spoken = sum(type(passage).__name__ == "Spoke" for passage in asked.prompt.passages)
-    step = part[min(spoken, len(part) - 1)]
-    return Say(step) if isinstance(step, str) else step
+    says = part[min(step(asked), len(part) - 1)]
+    return Say(says) if isinstance(says, str) else says

@@ -8,6 +8,20 @@ Each part depends only on its conversation. So it continues where it was, even a
 from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, play
 from deskmate.errors import ModelRejected
 from deskmate.testing import Asked, Say, Use
+from deskmate.testing.team_scripts import (
+    add_task,
+    answer_plan,
+    ask_to_stop,
+    claim_task,
+    complete_task,
+    edit_file,
+    present_plan,
+    read_file,
+    run_command,
+    send_mail,
+    spawn,
+    write_file,
+)
 
 KELVIN = """
 
@@ -35,42 +49,12 @@ FOUND = "convert.py has one function, fahrenheit, with one test in unittest. Not
 CHECKED = "Both scales are tested, and the check passes."
 
 
-def edit(path: str, old: str, new: str) -> Use:
-    """Return a call that changes a file."""
-    return Use("edit_file", {"path": path, "old_text": old, "new_text": new})
-
-
-def read(path: str) -> Use:
-    """Return a call that reads a file."""
-    return Use("read_file", {"path": path})
-
-
-def task(subject: str, **more: object) -> Use:
-    """Return a call that creates a task."""
-    return Use("TaskCreate", {"subject": subject, **more})
-
-
-def teammate(name: str, role: str, prompt: str, **more: object) -> Use:
-    """Return a call that creates a teammate."""
-    return Use("Task", {"name": name, "role": role, "prompt": prompt, **more})
-
-
-def update(number: int, status: str) -> Use:
-    """Return a call that claims or completes a task."""
-    return Use("TaskUpdate", {"taskId": number, "status": status})
-
-
-def mail(to: str, content: str, **more: object) -> Use:
-    """Return a call that sends a message."""
-    return Use("SendMessage", {"recipient": to, "content": content, **more})
-
-
 def alone(check: Use) -> ScriptPart:
     """Return the part of a lead that works alone and checks its work with this call."""
     return ScriptPart(
         (
-            ScriptLine("I will read the code and its test.", (read("convert.py"), read("test_convert.py"))),
-            ScriptLine("0 °C is 32 °F, not 23 °F.", (edit("convert.py", "+ 23", "+ 32"),), optional=True),
+            ScriptLine("I will read the code and its test.", (read_file("convert.py"), read_file("test_convert.py"))),
+            ScriptLine("0 °C is 32 °F, not 23 °F.", (edit_file("convert.py", "+ 23", "+ 32"),), optional=True),
             ScriptLine("Does the test pass now?", (check,)),
             ScriptLine("fahrenheit() added 23 instead of 32. The test passes now."),
             ScriptLine("Line 2 of convert.py, the one that adds 32.", after=("Which line was it?",)),
@@ -86,13 +70,13 @@ def lead(gone: bool) -> ScriptPart:
             ScriptLine(
                 "Tasks first, then teammates.",
                 (
-                    task("Describe the code", role="reader"),
-                    task("Add kelvin", role="coder", blockedBy=[1]),
-                    task("Test kelvin", role="tester", blockedBy=[2], verify="sh check.sh"),
-                    teammate(
+                    add_task("Describe the code", role="reader"),
+                    add_task("Add kelvin", role="coder", blockedBy=[1]),
+                    add_task("Test kelvin", role="tester", blockedBy=[2], verify="sh check.sh"),
+                    spawn(
                         "coder",
-                        "coder",
-                        "Task 2 is yours. scout will tell you what it found. Then show me your plan.",
+                        role="coder",
+                        prompt="Task 2 is yours. scout will tell you what it found. Then show me your plan.",
                         plan_mode_required=True,
                     ),
                 ),
@@ -100,22 +84,26 @@ def lead(gone: bool) -> ScriptPart:
             # One by one: calls of one step may overlap, and the tutorial shows who joined first.
             ScriptLine(
                 "Now the reader.",
-                (teammate("scout", "reader", "Do task 1. Tell coder what you found.", subagent_type="Explore"),),
+                (
+                    spawn(
+                        "scout", role="reader", prompt="Do task 1. Tell coder what you found.", subagent_type="Explore"
+                    ),
+                ),
             ),
             ScriptLine(
                 "And the tester.",
-                (teammate("checker", "tester", "Take task 3 as soon as it is free."),),
+                (spawn("checker", role="tester", prompt="Take task 3 as soon as it is free."),),
                 then="The team is working.",
             ),
             ScriptLine(
                 "The plan is small and clear.",
-                (mail("coder", "Go ahead.", type="plan_approval_response", request_id=REQUEST, approve=True),),
+                (answer_plan("coder", REQUEST, content="Go ahead."),),
                 after=("plan_approval_request", PLAN),
                 then="The plan is approved.",
             ),
             ScriptLine(
                 "Thank you, everyone.",
-                tuple(mail(name, "We are done.", type="shutdown_request") for name in here),
+                tuple(ask_to_stop(name, "We are done.") for name in here),
                 after=(CHECKED,),
                 then="They are leaving.",
             ),
@@ -128,9 +116,9 @@ def lead(gone: bool) -> ScriptPart:
 
 SCOUT = ScriptPart(
     (
-        ScriptLine("I will read the code.", (update(1, "in_progress"), read("convert.py"))),
-        ScriptLine("Now its test.", (read("test_convert.py"),)),
-        ScriptLine("I will tell coder.", (update(1, "completed"), mail("coder", FOUND)), then="That is all."),
+        ScriptLine("I will read the code.", (claim_task(1), read_file("convert.py"))),
+        ScriptLine("Now its test.", (read_file("test_convert.py"),)),
+        ScriptLine("I will tell coder.", (complete_task(1), send_mail("coder", FOUND)), then="That is all."),
     )
 )
 CODER = ScriptPart(
@@ -138,43 +126,39 @@ CODER = ScriptPart(
         # A planner that ends its turn without a plan and without a message is reminded.
         ScriptLine(
             "I cannot plan yet.",
-            (mail("lead", "I will plan when scout has told me what it found."),),
+            (send_mail("lead", "I will plan when scout has told me what it found."),),
             then="I am waiting for scout.",
         ),
-        ScriptLine(
-            "This is my plan.", (Use("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."
-        ),
-        ScriptLine("My plan is approved.", (update(2, "in_progress"), read("convert.py")), after=('approve="yes"',)),
-        ScriptLine("I will add the function.", (edit("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
-        ScriptLine(
-            "I will try it.", (Use("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)
-        ),
-        ScriptLine("It works.", (update(2, "completed"),), then="kelvin() is done."),
+        ScriptLine("This is my plan.", (present_plan(PLAN),), after=(FOUND,), then="The lead has my plan."),
+        ScriptLine("My plan is approved.", (claim_task(2), read_file("convert.py")), after=('approve="yes"',)),
+        ScriptLine("I will add the function.", (edit_file("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
+        ScriptLine("I will try it.", (run_command("python3 -B -c 'import convert; print(convert.kelvin(0))'"),)),
+        ScriptLine("It works.", (complete_task(2),), then="kelvin() is done."),
         ScriptLine(
             "I will write the README.",
-            (Use("write_file", {"path": "README.md", "content": README}),),
+            (write_file("README.md", README),),
             after=("Show kelvin in the README",),
         ),
-        ScriptLine("Done.", (update(4, "completed"),), then="The README shows it."),
+        ScriptLine("Done.", (complete_task(4),), then="The README shows it."),
     )
 )
 CHECKER = ScriptPart(
     (
-        ScriptLine("I will read the tests while I wait.", (read("test_convert.py"),), then="I am ready."),
+        ScriptLine("I will read the tests while I wait.", (read_file("test_convert.py"),), then="I am ready."),
         ScriptLine(
             "Water freezes at 273.15 K.",
             (
-                edit("test_convert.py", "import fahrenheit\n", "import fahrenheit, kelvin\n"),
-                edit("test_convert.py", "(100), 212)\n", f"(100), 212)\n{TESTS}"),
+                edit_file("test_convert.py", "import fahrenheit\n", "import fahrenheit, kelvin\n"),
+                edit_file("test_convert.py", "(100), 212)\n", f"(100), 212)\n{TESTS}"),
             ),
             after=("Task #3 is yours now",),
         ),
-        ScriptLine("Done, if the check passes.", (update(3, "completed"),), then=CHECKED),
+        ScriptLine("Done, if the check passes.", (complete_task(3),), then=CHECKED),
     ),
     replies=(
         ScriptLine(
             "The user wants one more test.",
-            (edit("test_convert.py", "(0), 273.15)\n", f"(0), 273.15)\n{ABSOLUTE_ZERO}"),),
+            (edit_file("test_convert.py", "(0), 273.15)\n", f"(0), 273.15)\n{ABSOLUTE_ZERO}"),),
             after=("absolute zero",),
         ),
     ),
@@ -184,7 +168,7 @@ CHECKER = ScriptPart(
 def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, whether it is a list or a function
     """Return what the agent that asks says next."""
     everything = str(asked.prompt.passages)
-    check = Use("check") if "check" in asked.tools else Use("bash", {"command": "sh check.sh"})
+    check = Use("check") if "check" in asked.tools else run_command("sh check.sh")
     first = lead("scout left (" in everything) if "as a team" in everything else alone(check)
     try:
         return play({"lead": first, "scout": SCOUT, "coder": CODER, "checker": CHECKER}, asked.prompt)

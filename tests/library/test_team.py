@@ -34,6 +34,7 @@ from deskmate import (
     tool,
 )
 from deskmate.testing import Say, ScriptedModel, Use
+from deskmate.testing.team_scripts import complete_task
 from tests.runtime.team_process import until
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ SOON = 30.0
 
 
 def done(task: int) -> Say:
-    return Say("", [Use("TaskUpdate", {"taskId": task, "status": "completed"})])
+    return Say("", [complete_task(task)])
 
 
 def test_a_program_that_is_not_async_gets_the_answer(place: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -22,7 +22,7 @@ from deskmate.core.log.names import LEAD, ROSTER, USER, log
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.compaction import summary_request
-from deskmate.core.prompt.prompts import CallBlock, Spoke
+from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import PolicySet
@@ -37,12 +37,12 @@ from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import Asked, FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Format
+from deskmate.testing.team_scripts import Called, called, calls_in
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "main"
 SOON = 60
-Called: TypeAlias = tuple[str, dict[str, Any]]
 FORMATS: tuple[Format, ...] = ("anthropic", "openai")
 MODELS: dict[Format, str] = {"anthropic": "anthropic:claude-sonnet-4-5", "openai": "openai:gpt-5"}
 
@@ -76,19 +76,10 @@ def steps_told(asked: Asked) -> int:
     summary = re.search(r"(\d+) steps are done", str(passages[0]))
     step = int(summary[1]) if summary else 0
     for passage in passages:
-        wanted = calls_in(STORY[step])
-        if isinstance(passage, Spoke) and wanted and _calls(passage)[: len(wanted)] == wanted:
+        wanted = called(STORY[step])
+        if isinstance(passage, Spoke) and wanted and calls_in(passage)[: len(wanted)] == wanted:
             step += 1
     return step
-
-
-def calls_in(say: Say) -> tuple[Called, ...]:
-    """Return the calls that are said, each with its arguments."""
-    return tuple((use.tool, dict(use.arguments)) for use in say.calls)
-
-
-def _calls(passage: Spoke) -> tuple[Called, ...]:
-    return tuple((block.tool, dict(block.arguments)) for block in passage.blocks if isinstance(block, CallBlock))
 
 
 # -- where it is played ---------------------------------------------------------------------------
@@ -209,7 +200,7 @@ class Step:
     ok: tuple[bool, ...] = ()
 
 
-TOLD = [Step(say.text, calls_in(say), ok) for say, ok in zip(STORY, SUCCESSES, strict=True)]
+TOLD = [Step(say.text, called(say), ok) for say, ok in zip(STORY, SUCCESSES, strict=True)]
 
 
 def _steps(entries: list[Entry]) -> Iterator[Step]:

@@ -27,6 +27,7 @@ from deskmate.testing.provider_faults import (
     TooLong,
 )
 from deskmate.testing.scripts import Format, Script
+from deskmate.testing.team_scripts import called
 from tests.passing_clock import PassingClock
 from tests.scenarios.app_harness import (
     FILES,
@@ -38,7 +39,6 @@ from tests.scenarios.app_harness import (
     AppHarness,
     Called,
     Step,
-    calls_in,
     tell,
 )
 
@@ -205,7 +205,7 @@ async def test_calls_that_share_an_id_are_all_run_and_each_gets_its_result(
     async with FakeProvider(with_one(doubled, at)) as provider:
         outcome = await harness.run(provider, format_)
     assert (outcome.end, outcome.text, harness.files) == ("answered", WORDS, FILES)
-    told = [*TOLD[:at], Step(doubled.text, calls_in(doubled), DOUBLED[at]), *TOLD[at + bool(STORY[at].calls) :]]
+    told = [*TOLD[:at], Step(doubled.text, called(doubled), DOUBLED[at]), *TOLD[at + bool(STORY[at].calls) :]]
     assert (await harness.steps(), provider.complaints) == (told, [])
 
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke, TextBlock, Told
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Say, Use
+from deskmate.models.scripted.script_calls import answer_stop
+from deskmate.models.scripted.script_prompts import all_succeeded, name_in, told_texts
 
 # Placeholder for the id of the request that a line answers.
 REQUEST = "(the request)"
 TRIES = 4
 
-_WHO = re.compile(r"You are ([a-z0-9_-]+), ")
 _FRAME = re.compile(r'<teammate-message [^>]*\brequest_id="([^"]+)".*?</teammate-message>', re.DOTALL)
 _LEAVING = 'type="shutdown_request"'
 
@@ -56,7 +57,7 @@ class ScriptPart:
         if following and _cued(following, told):
             return _spoken(following, prompt)
         if request := _asked_to_leave(prompt):
-            return Say("I am done here.", [Use("SendMessage", _agreement(request))])
+            return Say("I am done here.", [answer_stop(request)])
         if following and following.meanwhile:
             return following.meanwhile
         return Say((done[-1].then if done else "") or "That is all from me for now.")
@@ -64,16 +65,15 @@ class ScriptPart:
 
 def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Say:
     """Return what the member whose model is asked says next. Raises ModelRejected if it has no part."""
-    found = _WHO.match(prompt.system)
-    if found is None or found[1] not in parts:
+    part = parts.get(name_in(prompt) or "")
+    if part is None:
         raise ModelRejected(f"The script has no part for the agent with the prompt {prompt.system[:80]!r}", "Add one.")
-    return parts[found[1]](prompt)
+    return part(prompt)
 
 
 def _told(prompt: Prompt) -> str:
     """Return all words that were told, without results of calls."""
-    passages = (passage for passage in prompt.passages if isinstance(passage, Told))
-    return "\n".join(block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock))
+    return "\n".join(told_texts(prompt))
 
 
 def _cued(line: ScriptLine, told: str) -> bool:
@@ -84,7 +84,7 @@ def _outcomes(line: ScriptLine, prompt: Prompt) -> Iterator[bool]:
     """Yield, for each time a line was said, whether all its calls succeeded."""
     for spoke, told in pairwise(prompt.passages):
         if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) == line.says:
-            yield all(block.ok for block in told.blocks if isinstance(block, ResultBlock))
+            yield all_succeeded(told)
 
 
 def _words(spoke: Spoke) -> str:
@@ -118,7 +118,3 @@ def _asked_to_leave(prompt: Prompt) -> str | None:
     spoken = (block for passage in prompt.passages if isinstance(passage, Spoke) for block in passage.blocks)
     answered = {block.arguments.get("request_id") for block in spoken if isinstance(block, CallBlock)}
     return next((request for request in reversed(requests) if request not in answered), None)
-
-
-def _agreement(request: str) -> dict[str, Any]:
-    return {"type": "shutdown_response", "request_id": request, "approve": True}

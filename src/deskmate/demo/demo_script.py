@@ -9,6 +9,20 @@ from collections.abc import Mapping
 from deskmate.demo.application import State, text_of
 from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart
 from deskmate.models.scripted import Say, Use
+from deskmate.models.scripted.script_calls import (
+    add_task,
+    answer_plan,
+    answer_stop,
+    ask_to_stop,
+    claim_task,
+    complete_task,
+    present_plan,
+    read_file,
+    run_command,
+    send_mail,
+    spawn,
+    write_file,
+)
 
 TEAM = "graphql"
 CHECK = "sh check.sh"
@@ -41,56 +55,14 @@ REPORT = "REST is removed, the page shows the same content, and all tests pass."
 # -- calls ----------------------------------------------------------------------------------------
 
 
-def mail(to: str, content: str) -> Use:
-    """Return a call that sends a message."""
-    return Use("SendMessage", {"recipient": to, "content": content})
-
-
-def ask_to_leave(name: str, content: str) -> Use:
-    """Return a call that asks a teammate to leave."""
-    return Use("SendMessage", {"type": "shutdown_request", "recipient": name, "content": content})
-
-
-def stay(content: str) -> Use:
-    """Return a call by which a teammate refuses to leave yet."""
-    kind = {"type": "shutdown_response", "recipient": "lead", "request_id": REQUEST}
-    return Use("SendMessage", {**kind, "approve": False, "content": content})
-
-
-def answer_plan(*, approve: bool, content: str) -> Use:
-    """Return a call that answers the backend's plan."""
-    kind = {"type": "plan_approval_response", "recipient": "backend", "request_id": REQUEST}
-    return Use("SendMessage", {**kind, "approve": approve, "content": content})
-
-
-def task(subject: str, description: str, **more: object) -> Use:
-    """Return a call that creates a task."""
-    return Use("TaskCreate", {"subject": subject, "description": description, **more})
+def write(path: str, state: State = "graphql") -> Use:
+    """Return a call that writes a file as it is in a state of the application."""
+    return write_file(path, text_of(path, state))
 
 
 def teammate(name: str, prompt: str, **more: object) -> Use:
     """Return a call that starts a teammate. Its role is its name."""
-    return Use("Task", {"name": name, "role": name, "prompt": prompt, **more})
-
-
-def read(path: str) -> Use:
-    """Return a call that reads a file."""
-    return Use("read_file", {"path": path})
-
-
-def write(path: str, state: State = "graphql") -> Use:
-    """Return a call that writes a file as it is in a state of the application."""
-    return Use("write_file", {"path": path, "content": text_of(path, state)})
-
-
-def complete(number: int) -> Use:
-    """Return a call that completes a task."""
-    return Use("TaskUpdate", {"taskId": number, "status": "completed"})
-
-
-def run(command: str) -> Use:
-    """Return a call that runs a command."""
-    return Use("bash", {"command": command})
+    return spawn(name, role=name, prompt=prompt, **more)
 
 
 # -- the parts ------------------------------------------------------------------------------------
@@ -104,12 +76,23 @@ LEAD = ScriptPart(
         ScriptLine(
             "Tasks first: four of them, each blocked by the one before.",
             (
-                task("List the endpoints", "List their fields and errors in notes/endpoints.md.", role="analyst"),
-                task("Serve GraphQL", "Keep REST working, and add tests.", role="backend", blockedBy=[1]),
-                task(
-                    "Move the page", "Do not change its tests. Update the README too.", role="frontend", blockedBy=[2]
+                add_task(
+                    "List the endpoints",
+                    description="List their fields and errors in notes/endpoints.md.",
+                    role="analyst",
                 ),
-                task("Remove REST", "The page must still work.", role="analyst", blockedBy=[3], verify=CHECK),
+                add_task(
+                    "Serve GraphQL", description="Keep REST working, and add tests.", role="backend", blockedBy=[1]
+                ),
+                add_task(
+                    "Move the page",
+                    description="Do not change its tests. Update the README too.",
+                    role="frontend",
+                    blockedBy=[2],
+                ),
+                add_task(
+                    "Remove REST", description="The page must still work.", role="analyst", blockedBy=[3], verify=CHECK
+                ),
             ),
             after=(f"You lead team '{TEAM}' now",),
         ),
@@ -124,31 +107,31 @@ LEAD = ScriptPart(
         ),
         ScriptLine(
             "This plan would break the page for a while.",
-            (answer_plan(approve=False, content=NOT_YET),),
+            (answer_plan("backend", REQUEST, approve=False, content=NOT_YET),),
             after=("plan_approval_request", FIRST_PLAN),
             then="I am waiting for a better plan.",
         ),
         ScriptLine(
             "This plan breaks nothing, and it has tests.",
-            (answer_plan(approve=True, content="Good. Go ahead."),),
+            (answer_plan("backend", REQUEST, approve=True, content="Good. Go ahead."),),
             after=("plan_approval_request", BETTER_PLAN),
             then="The plan is approved.",
         ),
         ScriptLine(
             "The page has moved, so the frontend can leave.",
-            (ask_to_leave("frontend", THANKS),),
+            (ask_to_stop("frontend", THANKS),),
             after=(PAGE_MOVED,),
             then="I asked the frontend to leave.",
         ),
         ScriptLine(
             "The frontend is right.",
-            (mail("frontend", FINISH_FIRST),),
+            (send_mail("frontend", FINISH_FIRST),),
             after=(README_LEFT,),
             then="I am waiting for the rest.",
         ),
         ScriptLine(
             "Well done, everyone.",
-            tuple(ask_to_leave(name, "We are done. Thank you.") for name in ("analyst", "backend", "frontend")),
+            tuple(ask_to_stop(name, "We are done. Thank you.") for name in ("analyst", "backend", "frontend")),
             after=(REPORT,),
             then="They are leaving.",
         ),
@@ -165,9 +148,9 @@ ANALYST = ScriptPart(
         ScriptLine(
             "I will take the first task and look at the service.",
             (
-                Use("TaskUpdate", {"taskId": 1, "status": "in_progress"}),
-                read("library/service.py"),
-                read("library/page.py"),
+                claim_task(1),
+                read_file("library/service.py"),
+                read_file("library/page.py"),
             ),
         ),
         ScriptLine(
@@ -175,59 +158,65 @@ ANALYST = ScriptPart(
         ),
         ScriptLine(
             "The backend can start now.",
-            (complete(1), mail("backend", LISTED)),
+            (complete_task(1), send_mail("backend", LISTED)),
             then="I am here if something needs to be checked.",
         ),
         ScriptLine(
             "Nothing uses REST any more. I will check once more before I remove it.",
-            (read("library/service.py"), read("tests/test_service.py"), Use("grep", {"pattern": r"/books|/authors"})),
+            (
+                read_file("library/service.py"),
+                read_file("tests/test_service.py"),
+                Use("grep", {"pattern": r"/books|/authors"}),
+            ),
             after=("Task #4 is yours now",),
         ),
         ScriptLine(
             "I will remove REST, and test that it is gone.",
             (write("library/service.py"), write("tests/test_service.py")),
         ),
-        ScriptLine("The task is done if the tests pass.", (complete(4),), optional=True),
+        ScriptLine("The task is done if the tests pass.", (complete_task(4),), optional=True),
         ScriptLine(
-            "I will commit it.", (run("git add -A && git commit -q -m 'Move from REST to GraphQL'"),), optional=True
+            "I will commit it.",
+            (run_command("git add -A && git commit -q -m 'Move from REST to GraphQL'"),),
+            optional=True,
         ),
-        ScriptLine("I will tell the lead.", (mail("lead", REPORT),), then="Everything is checked."),
+        ScriptLine("I will tell the lead.", (send_mail("lead", REPORT),), then="Everything is checked."),
     ),
-    replies=(ScriptLine("I can answer that.", (mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
+    replies=(ScriptLine("I can answer that.", (send_mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
 )
 
 BACKEND = ScriptPart(
     (
         ScriptLine(
             "I will look at the service, then write a plan.",
-            (read("library/service.py"), read("library/books.py"), Use("glob", {"pattern": "tests/*.py"})),
+            (read_file("library/service.py"), read_file("library/books.py"), Use("glob", {"pattern": "tests/*.py"})),
         ),
-        ScriptLine("This is my plan.", (Use("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."),
+        ScriptLine("This is my plan.", (present_plan(FIRST_PLAN),), then="The lead has my plan."),
         ScriptLine(
             "The lead is right. I will keep both until the page has moved.",
-            (Use("ExitPlanMode", {"plan": BETTER_PLAN}),),
+            (present_plan(BETTER_PLAN),),
             after=('approve="no"',),
             then="The lead has my second plan.",
         ),
         ScriptLine(
             "My plan is approved. I have one question.",
-            (mail("analyst", HOW_DOES_IT_FAIL),),
+            (send_mail("analyst", HOW_DOES_IT_FAIL),),
             after=('approve="yes"',),
             then="I will start when the endpoints are listed.",
         ),
         ScriptLine(
             "I will read the notes first.",
-            (read("notes/endpoints.md"), read("library/service.py")),
+            (read_file("notes/endpoints.md"), read_file("library/service.py")),
             after=("Task #2 is yours now",),
         ),
         ScriptLine(
             "Now the schema, the service with both APIs, and tests.",
             (write("library/schema.py"), write("library/service.py", "both"), write("tests/test_graphql.py")),
         ),
-        ScriptLine("Do the old and the new tests pass?", (run(CHECK),), optional=True),
+        ScriptLine("Do the old and the new tests pass?", (run_command(CHECK),), optional=True),
         ScriptLine(
             "GraphQL works, so the page can move.",
-            (complete(2), mail("frontend", SERVED)),
+            (complete_task(2), send_mail("frontend", SERVED)),
             then="The service is done.",
         ),
     )
@@ -237,25 +226,25 @@ FRONTEND = ScriptPart(
     (
         ScriptLine(
             "I will look at the page and say what it needs.",
-            (read("library/page.py"), mail("backend", ONE_REQUEST)),
+            (read_file("library/page.py"), send_mail("backend", ONE_REQUEST)),
             then="I will move the page when GraphQL is ready.",
         ),
         ScriptLine(
             "The schema has everything that the page shows.",
-            (read("library/schema.py"), read("library/page.py")),
+            (read_file("library/schema.py"), read_file("library/page.py")),
             after=("Task #3 is yours now",),
         ),
         ScriptLine("One query replaces five requests.", (write("library/page.py"),)),
-        ScriptLine("I will tell the lead.", (mail("lead", PAGE_MOVED),)),
+        ScriptLine("I will tell the lead.", (send_mail("lead", PAGE_MOVED),)),
         ScriptLine(
             "I am not done yet.",
-            (stay(README_LEFT),),
+            (answer_stop(REQUEST, approve=False, content=README_LEFT),),
             after=('type="shutdown_request"', THANKS),
             meanwhile=Say("Where else is REST mentioned?", [Use("grep", {"pattern": "GET /"})]),
         ),
-        ScriptLine("Now the README.", (read("README.md"),)),
+        ScriptLine("Now the README.", (read_file("README.md"),)),
         ScriptLine("It should describe GraphQL.", (write("README.md"),)),
-        ScriptLine("Now I am done.", (complete(3), mail("analyst", ALL_MOVED)), then="The page is done."),
+        ScriptLine("Now I am done.", (complete_task(3), send_mail("analyst", ALL_MOVED)), then="The page is done."),
     )
 )
 

@@ -8,9 +8,60 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
-from deskmate.models.scripted import Say, Use
+from deskmate.core.prompt.prompts import CallBlock, Spoke
+from deskmate.models.scripted import Say
+from deskmate.models.scripted.script_calls import (
+    add_task,
+    answer_plan,
+    answer_stop,
+    ask_to_stop,
+    claim_task,
+    complete_task,
+    edit_file,
+    present_plan,
+    read_file,
+    run_command,
+    send_mail,
+    spawn,
+    update_task,
+    wait_for_file,
+    write_file,
+)
+from deskmate.models.scripted.script_prompts import all_succeeded, name_in, told_texts
 from deskmate.testing.scripts import Asked
+
+__all__ = [
+    "WAITING",
+    "Called",
+    "MemberScript",
+    "TeamScripts",
+    "add_task",
+    "all_succeeded",
+    "all_texts",
+    "answer_plan",
+    "answer_stop",
+    "ask_to_stop",
+    "called",
+    "calls_in",
+    "claim_task",
+    "complete_task",
+    "edit_file",
+    "given_task",
+    "hears",
+    "in_turn",
+    "member_of",
+    "present_plan",
+    "read_file",
+    "request_in",
+    "run_command",
+    "send_mail",
+    "spawn",
+    "step",
+    "update_task",
+    "wait_for_file",
+    "was_told",
+    "write_file",
+]
 
 MemberScript: TypeAlias = Callable[[Asked], Say]
 TeamScripts: TypeAlias = Mapping[str, MemberScript]
@@ -24,9 +75,9 @@ WAITING = Say("I wait.")
 
 def member_of(asked: Asked) -> str:
     """Return the name of the member whose model is asked."""
-    found = re.match(r"You are ([^ ,]+), ", asked.system)
-    assert found, f"this system prompt names no member: {asked.system[:80]}"
-    return found[1]
+    name = name_in(asked.prompt)
+    assert name, f"this system prompt names no member: {asked.system[:80]}"
+    return name
 
 
 def step(asked: Asked) -> int:
@@ -36,8 +87,7 @@ def step(asked: Asked) -> int:
 
 def all_texts(asked: Asked) -> list[str]:
     """Return every text this model was told, without the results of its calls."""
-    passages = [passage for passage in asked.prompt.passages if isinstance(passage, Told)]
-    return [block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock)]
+    return told_texts(asked.prompt)
 
 
 def was_told(asked: Asked, words: str) -> bool:
@@ -73,60 +123,9 @@ def called(say: Say) -> tuple[Called, ...]:
     return tuple((use.tool, dict(use.arguments)) for use in say.calls)
 
 
-def all_succeeded(passage: Told) -> bool:
-    """Return whether every call of the last step succeeded."""
-    return all(block.ok for block in passage.blocks if isinstance(block, ResultBlock))
-
-
 # -- saying ---------------------------------------------------------------------------------------
 
 
 def in_turn(*says: Say, then: Say = WAITING) -> MemberScript:
     """Return a script that says one thing after another, whatever it is told, and then always `then`."""
     return lambda asked: says[step(asked)] if step(asked) < len(says) else then
-
-
-def send_mail(to: str, content: str, **more: object) -> Use:
-    """Send a message to a member."""
-    return Use("SendMessage", {"recipient": to, "content": content, **more})
-
-
-def ask_to_stop(*names: str) -> Say:
-    """Ask teammates to stop."""
-    return Say(calls=[Use("SendMessage", {"type": "shutdown_request", "recipient": name}) for name in names])
-
-
-def answer_stop(request_id: str, *, approve: bool = True, content: str = "") -> Use:
-    """Answer a request to stop."""
-    arguments = {"type": "shutdown_response", "request_id": request_id, "approve": approve, "content": content}
-    return Use("SendMessage", arguments)
-
-
-def spawn(name: str, **more: object) -> Use:
-    """Start a teammate."""
-    return Use("Task", {"name": name, "prompt": f"You are {name}. Take what is yours.", **more})
-
-
-def add_task(subject: str, **more: object) -> Use:
-    """Put a task on the board."""
-    return Use("TaskCreate", {"subject": subject, **more})
-
-
-def update_task(number: int, **more: object) -> Use:
-    """Change a task."""
-    return Use("TaskUpdate", {"taskId": number, **more})
-
-
-def complete_task(number: int) -> Use:
-    """Mark a task as completed."""
-    return update_task(number, status="completed")
-
-
-def wait_for_file(path: str) -> Use:
-    """Run a command that ends when a file is there."""
-    return Use("bash", {"command": f"until [ -e {path} ]; do sleep 0.01; done"})
-
-
-def write_file(path: str, content: str = "") -> Use:
-    """Write a file."""
-    return Use("write_file", {"path": path, "content": content})

@@ -43,6 +43,7 @@ from deskmate.queries.installation import Installation
 from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing import ScriptedModel as CheckedModel
 from deskmate.testing.knowledge.knowledge_checks import take_found
+from deskmate.testing.team_scripts import answer_stop
 from tests.faces.fake_app import Ended, environment
 
 SECONDS = 60
@@ -298,8 +299,7 @@ def test_a_line_that_never_comes_to_anything_ends_the_part() -> None:
 
 def test_who_is_asked_to_leave_with_nothing_left_to_say_agrees() -> None:
     request = '<teammate-message sender="lead" type="shutdown_request" request_id="lead:9.0">bye</teammate-message>'
-    answer = {"type": "shutdown_response", "request_id": "lead:9.0", "approve": True}
-    assert ScriptPart(())(prompt(told(request))) == Say("I am done here.", [Use("SendMessage", answer)])
+    assert ScriptPart(())(prompt(told(request))) == Say("I am done here.", [answer_stop("lead:9.0")])
 
 
 def test_who_has_no_part_is_not_played() -> None:

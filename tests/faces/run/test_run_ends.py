@@ -14,7 +14,7 @@ from deskmate.core.agent.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run_command import LEFT
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.provider_faults import ErrorStatus, Stall
-from deskmate.testing.team_scripts import all_texts, hears, member_of, step, was_told
+from deskmate.testing.team_scripts import all_texts, hears, member_of, send_mail, step, was_told
 from tests.faces.chat_program import SECONDS, ChatProgram, chat_program
 
 FREE = ("--permission-mode", "dontAsk", "--no-sandbox")
@@ -26,10 +26,6 @@ BOB = Use("Task", {"name": "bob", "role": "help", "prompt": "Look around."})
 
 def serve(command: str) -> Use:
     return Use("bash", {"command": command, "run_in_background": True})
-
-
-def mail(words: str) -> Use:
-    return Use("SendMessage", {"recipient": "bob", "content": words})
 
 
 def wait_for(asked: Asked, seconds: int) -> Use:
@@ -155,7 +151,7 @@ def goes_on_in_phases(asked: Asked) -> Say:
     if step(asked) == 0:
         return Say("", [BOB])
     if hears(asked, QUIET) and reminded < 4:
-        return Say("", [mail(f"phase {reminded}")])
+        return Say("", [send_mail("bob", f"phase {reminded}")])
     return Say("They were dismissed." if was_told(asked, "dismissed") else f"I rest, {reminded}.")
 
 

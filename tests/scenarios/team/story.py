@@ -25,6 +25,7 @@ from deskmate.testing.team_scripts import (
     complete_task,
     hears,
     member_of,
+    read_file,
     request_in,
     send_mail,
     spawn,
@@ -92,7 +93,7 @@ OPENING = Say(
     ],
 )
 MATES = ("analyst", "backend", "frontend")
-CLOSING = replace(ask_to_stop(*MATES), text="Well done, all of you.")
+CLOSING = Say("Well done, all of you.", [ask_to_stop(name) for name in MATES])
 
 
 def lead(asked: Asked) -> Say:
@@ -178,11 +179,11 @@ def told_in(passage: Told) -> list[str]:
 def _look_at(failed: Say) -> Say:
     """Return a look at what a step that was cut off may have left behind."""
     paths = [use.arguments["path"] for use in failed.calls if "path" in use.arguments]
-    return Say("Let me look first.", [Use("read_file", {"path": path}) for path in paths] or [Use("TaskList")])
+    return Say("Let me look first.", [read_file(path) for path in paths] or [Use("TaskList")])
 
 
 def _reads(path: str) -> Say:
-    return Say(calls=[Use("read_file", {"path": path})])
+    return Say(calls=[read_file(path)])
 
 
 def _writes(path: str, content: str) -> Say:

@@ -92,8 +92,8 @@ async def test_a_letter_to_who_is_leaving_comes_back_whole_or_goes_to_the_lead_i
         if step(asked) == 0:
             return Say(calls=[spawn("alice"), spawn("bob"), spawn("carol")])
         if hears(asked, "carol left"):
-            return ask_to_stop("alice")
-        return ask_to_stop("carol") if step(asked) == 2 else Say("I wait.")
+            return Say(calls=[ask_to_stop("alice")])
+        return Say(calls=[ask_to_stop("carol")]) if step(asked) == 2 else Say("I wait.")
 
     played = await runner.play({"lead": lead, **dict.fromkeys(("alice", "bob", "carol"), in_turn())}, write)
     back = {
@@ -117,7 +117,7 @@ async def test_who_has_left_cannot_be_written_to(runner: TeamRunner) -> None:
     def lead(asked: Asked) -> Say:
         if hears(asked, "alice left"):
             return Say(calls=[send_mail("alice", "Come back!")])
-        return (Say(calls=[spawn("alice")]), Say("I wait."), ask_to_stop("alice"))[min(step(asked), 2)]
+        return (Say(calls=[spawn("alice")]), Say("I wait."), Say(calls=[ask_to_stop("alice")]))[min(step(asked), 2)]
 
     def ends(asked: Asked) -> Say:
         return Say("Well.") if step(asked) > 2 and not hears(asked, "alice left") else lead(asked)
@@ -143,7 +143,7 @@ async def test_a_shutdown_request_skips_what_has_not_begun_and_is_answered_befor
         if step(asked) == 0:
             return Say(calls=[spawn("alice"), spawn("bob")])
         if hears(asked, "She is at it."):
-            return Say(calls=[*ask_to_stop("alice").calls, write_file("asked")])
+            return Say(calls=[ask_to_stop("alice"), write_file("asked")])
         return Say("I wait.")
 
     played = await runner.play({"lead": lead, "alice": alice, "bob": bob})
@@ -171,8 +171,8 @@ async def test_who_has_work_may_refuse_to_leave_and_the_lead_hears_why(runner: T
         if step(asked) == 0:
             return Say(calls=[spawn("alice")])
         if hears(asked, "I begin."):
-            return Say(calls=[*ask_to_stop("alice").calls, write_file("asked")])
-        return ask_to_stop("alice") if hears(asked, "Now I am done.") else Say("I wait.")
+            return Say(calls=[ask_to_stop("alice"), write_file("asked")])
+        return Say(calls=[ask_to_stop("alice")]) if hears(asked, "Now I am done.") else Say("I wait.")
 
     played = await runner.play({"lead": lead, "alice": alice})
     assert any(hears(asked, "The migration is half done.") for asked in played.requests_of("lead"))

@@ -12,11 +12,13 @@ from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     MemberScript,
     add_task,
+    answer_plan,
     ask_to_stop,
     complete_task,
     given_task,
     hears,
     in_turn,
+    present_plan,
     request_in,
     send_mail,
     spawn,
@@ -31,15 +33,6 @@ PLANNING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL, planning=True))
 WORKING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL))
 
 
-def plan(text: str) -> Use:
-    return Use("ExitPlanMode", {"plan": text})
-
-
-def approve(request: str, to: str) -> Say:
-    arguments = {"type": "plan_approval_response", "recipient": to, "request_id": request, "approve": True}
-    return Say(calls=[Use("SendMessage", arguments)])
-
-
 def leads(**spawned: object) -> MemberScript:
     """Return a lead that has alice do a task, approves what she plans, and ends with the team at rest."""
 
@@ -47,8 +40,8 @@ def leads(**spawned: object) -> MemberScript:
         if step(asked) == 0:
             return Say(calls=[add_task("write it"), spawn("alice", **spawned)])
         if request := request_in(asked, "plan_approval_request"):
-            return approve(request, "alice")
-        return ask_to_stop("alice") if hears(asked, "Your team is quiet") else Say("I wait.")
+            return Say(calls=[answer_plan("alice", request)])
+        return Say(calls=[ask_to_stop("alice")]) if hears(asked, "Your team is quiet") else Say("I wait.")
 
     return lead
 
@@ -61,7 +54,7 @@ def offered(asked: Asked) -> set[str]:
 async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_work(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
         if step(asked) == 0:
-            return Say(calls=[plan("I write it.")])
+            return Say(calls=[present_plan("I write it.")])
         if number := given_task(asked):
             return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
         return Say("I wait for the answer.")
@@ -78,7 +71,7 @@ async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_
 async def test_a_plan_in_plain_text_is_asked_for_again_and_handed_in(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
         if hears(asked, "ended your turn without handing in a plan"):
-            return Say(calls=[plan("I write it.")])
+            return Say(calls=[present_plan("I write it.")])
         if number := given_task(asked):
             return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
         return Say("My plan: I write it.")
@@ -107,7 +100,7 @@ async def test_a_teammate_that_the_user_puts_into_plan_mode_plans_and_works_afte
 ) -> None:
     def alice(asked: Asked) -> Say:
         if hears(asked, "You are in plan mode"):
-            return Say(calls=[write_file("early.txt", "too early"), plan("I write it.")])
+            return Say(calls=[write_file("early.txt", "too early"), present_plan("I write it.")])
         if hears(asked, "Plan mode is over for you."):
             return Say(calls=[write_file("out.txt", "as planned"), send_mail(LEAD, "Written.")])
         return Say("Ready.")
@@ -116,9 +109,9 @@ async def test_a_teammate_that_the_user_puts_into_plan_mode_plans_and_works_afte
         if step(asked) == 0:
             return Say(calls=[spawn("alice")])
         if request := request_in(asked, "plan_approval_request"):
-            return approve(request, "alice")
+            return Say(calls=[answer_plan("alice", request)])
         if hears(asked, "Written."):
-            return ask_to_stop("alice")
+            return Say(calls=[ask_to_stop("alice")])
         if hears(asked, "Ready."):
             policy = PolicySet(by=USER, member="alice", mode=Mode.PLAN, at=0.0)
             runner.in_between(lambda _, roster: roster.permit(policy))
@@ -138,7 +131,7 @@ async def test_a_run_in_plan_mode_ends_with_the_plan_of_the_lead(runner: TeamRun
     def lead(asked: Asked) -> Say:
         if step(asked) == 0:
             return Say(calls=[write_file("early.txt", "too early"), Use("glob", {"pattern": "*"})])
-        return Say("This is what I want to do.", [plan("# Plan\n1. Write it.")])
+        return Say("This is what I want to do.", [present_plan("# Plan\n1. Write it.")])
 
     played = await runner.play({"lead": lead}, permission_mode="plan")
     first, second = played.requests_of(LEAD)

@@ -8,10 +8,12 @@ from deskmate.core.team.tasks import TaskStatus
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
     add_task,
+    answer_plan,
     complete_task,
     given_task,
     hears,
     in_turn,
+    present_plan,
     request_in,
     send_mail,
     spawn,
@@ -24,15 +26,6 @@ from tests.scenarios.team.team_runner import TeamRunner
 pytestmark = pytest.mark.anyio
 
 
-def plan(text: str) -> Use:
-    return Use("ExitPlanMode", {"plan": text})
-
-
-def answer(request: str, *, approve: bool, content: str = "") -> Use:
-    arguments = {"type": "plan_approval_response", "recipient": "alice", "request_id": request, "approve": approve}
-    return Use("SendMessage", {**arguments, "content": content})
-
-
 def planner(asked: Asked) -> Say:
     """Try to work at once, hand in a plan, better it when told so, and work once it is approved."""
     if step(asked) == 0:
@@ -41,9 +34,9 @@ def planner(asked: Asked) -> Say:
             Use("bash", {"command": "touch early"}),
             update_task(1, status="in_progress"),
         ]
-        return Say(calls=[*first, Use("glob", {"pattern": "*"}), plan("I just write it.")])
+        return Say(calls=[*first, Use("glob", {"pattern": "*"}), present_plan("I just write it.")])
     if hears(asked, 'approve="no"'):
-        return Say(calls=[plan("I write it and check it.")])
+        return Say(calls=[present_plan("I write it and check it.")])
     if number := given_task(asked):
         return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
     return Say("I wait for a word.")
@@ -55,8 +48,8 @@ def lead(asked: Asked) -> Say:
         return Say(calls=[add_task("write it"), spawn("alice", plan_mode_required=True)])
     request = request_in(asked, "plan_approval_request")
     if request and hears(asked, "I just write it."):
-        return Say(calls=[answer(request, approve=False, content="How do you check it?")])
-    return Say(calls=[answer(request, approve=True)]) if request else Say("I wait.")
+        return Say(calls=[answer_plan("alice", request, approve=False, content="How do you check it?")])
+    return Say(calls=[answer_plan("alice", request, approve=True)]) if request else Say("I wait.")
 
 
 @pytest.mark.behaviour("plan", "P3", "P4")
@@ -79,7 +72,7 @@ async def test_nothing_is_done_before_a_plan_is_approved_and_what_was_wrong_with
 async def test_only_the_first_word_of_who_may_decide_counts(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
         if step(asked) == 0:
-            return Say(calls=[plan("I write it.")])
+            return Say(calls=[present_plan("I write it.")])
         if hears(asked, 'approve="no"') or hears(asked, "Go ahead"):
             return Say(calls=[write_file("out.txt", "after a no"), send_mail("bob", "Refused.")])
         return Say("I wait for a word.")
@@ -88,7 +81,11 @@ async def test_only_the_first_word_of_who_may_decide_counts(runner: TeamRunner) 
         if step(asked) == 0:
             return Say(calls=[spawn("alice", plan_mode_required=True), spawn("bob")])
         request = request_in(asked, "plan_approval_request")
-        answers = [answer(request, approve=False, content="No."), answer(request, approve=True)] if request else []
+        answers = (
+            [answer_plan("alice", request, approve=False, content="No."), answer_plan("alice", request, approve=True)]
+            if request
+            else []
+        )
         return Say(calls=answers)
 
     # Words that look like a yes, from someone who has no say in it.

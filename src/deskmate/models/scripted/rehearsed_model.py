@@ -1,7 +1,7 @@
-"""Says what a script tells it, for tests and the demo.
+"""A model that says what a script tells it.
 
-Public, exported from `deskmate.testing`. It behaves like a real model: text comes in pieces, other tasks run in
-between, and the stream may be closed at any time.
+It behaves like a real model: text comes in pieces, other tasks run in between, and the stream may be closed at any
+time.
 """
 
 import inspect
