@@ -32,7 +32,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
     "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
-    "demo": frozenset({"demo", "core", "ports", "models.scripted", "errors"}),
+    "demo": frozenset({"demo", "core", "ports", "models.scripted", "models.wrapped_model", "errors"}),
     "trust": frozenset({"trust", "fs", "core", "ports", "stores", "workspace", "errors", "config"}),
     "queries": frozenset(
         {"queries", "fs", "trust", "core", "ports", "runtime", "stores", "workspace", "errors", "config"}

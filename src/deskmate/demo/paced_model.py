@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextDelta
-from deskmate.ports import Clock, Model, ModelLimits
+from deskmate.models.wrapped_model import WrappedModel
+from deskmate.ports import Clock, Model
 
 THINKING_SECONDS = 0.45
 WORD_SECONDS = 0.04
@@ -13,21 +14,12 @@ WORD_SECONDS = 0.04
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
-class Paced:
+class Paced(WrappedModel):
     """Stream what another model says word by word, after a short pause."""
 
     def __init__(self, model: Model, clock: Clock) -> None:
-        self._model, self._clock = model, clock
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def limits(self) -> ModelLimits:
-        """The limits of the model."""
-        return self._model.limits
+        super().__init__(model)
+        self._clock = clock
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Stream what the model streams, slowly."""

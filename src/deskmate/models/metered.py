@@ -5,10 +5,11 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, Usage
-from deskmate.ports import Model, ModelLimits
+from deskmate.models.wrapped_model import WrappedModel
+from deskmate.ports import Model
 
 
-class Metered:
+class Metered(WrappedModel):
     """A model that adds the price to each reply.
 
     `spend` is awaited before the reply is yielded. If it fails, the caller gets no reply that was not counted.
@@ -20,17 +21,8 @@ class Metered:
         prices: Callable[[str, Usage], float | None],
         spend: Callable[[Reply], Awaitable[None]],
     ) -> None:
-        self._model, self._prices, self._spend = model, prices, spend
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def limits(self) -> ModelLimits:
-        """The limits of the model."""
-        return self._model.limits
+        super().__init__(model)
+        self._prices, self._spend = prices, spend
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields, the reply with its cost."""

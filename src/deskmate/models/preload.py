@@ -5,28 +5,20 @@ from contextlib import aclosing
 from threading import Thread
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
-from deskmate.ports import Model, ModelLimits
+from deskmate.models.wrapped_model import WrappedModel
+from deskmate.ports import Model
 
 
-class Preloading:
+class Preloading(WrappedModel):
     """A model that calls `load` on a thread, once, when its first answer begins.
 
     Not earlier: a thread that imports would delay the request. Code that needs a module before then imports it itself.
     """
 
     def __init__(self, model: Model, load: Callable[[], None]) -> None:
-        self._model, self._load = model, load
+        super().__init__(model)
+        self._load = load
         self._loads = False
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def limits(self) -> ModelLimits:
-        """The limits of the model."""
-        return self._model.limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields, and raise what it raises."""

@@ -8,24 +8,16 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
-from deskmate.ports import Model, ModelLimits
+from deskmate.models.wrapped_model import WrappedModel
+from deskmate.ports import Model
 
 
-class Slotted:
+class Slotted(WrappedModel):
     """A model that waits for a slot. `slot` is entered before the model is asked, and left when its stream ends."""
 
     def __init__(self, model: Model, slot: Callable[[], AbstractAsyncContextManager[None]]) -> None:
-        self._model, self._slot = model, slot
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def limits(self) -> ModelLimits:
-        """The limits of the model."""
-        return self._model.limits
+        super().__init__(model)
+        self._slot = slot
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields, after there is a slot. Raises what taking a slot raises."""

@@ -8,26 +8,18 @@ from contextlib import aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError
-from deskmate.ports import Clock, Model, ModelLimits
+from deskmate.models.wrapped_model import WrappedModel
+from deskmate.ports import Clock, Model
 
 
-class Timed:
+class Timed(WrappedModel):
     """A model whose retries end with the run. `seconds_left`: of the run. `over`: which cap is reached, if any."""
 
     def __init__(
         self, model: Model, clock: Clock, seconds_left: Callable[[], float], over: Callable[[], str | None]
     ) -> None:
-        self._model, self._clock, self._seconds_left, self._over = model, clock, seconds_left, over
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def limits(self) -> ModelLimits:
-        """The limits of the model."""
-        return self._model.limits
+        super().__init__(model)
+        self._clock, self._seconds_left, self._over = clock, seconds_left, over
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields. Raises ModelError if the time is up before the next retry."""
