@@ -3,14 +3,13 @@
 The caller reads the bytes and knows that they are trusted.
 """
 
-import tomllib
 from typing import Annotated
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Table, Tokens
-from deskmate.config.settings_loader import rule_complaint
+from deskmate.config.settings_loader import first_error, read_toml, rule_complaint
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 
@@ -46,17 +45,9 @@ _MAY = f"permission_mode, permission.ask, permission.deny, {', '.join(_CAPS)}"
 def read_project(data: bytes, file: str) -> Project:
     """Return the settings of a project. Raises BadSettings with what is allowed there."""
     try:
-        written = tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
-    try:
-        return Project.model_validate(written)
+        return Project.model_validate(read_toml(data, file))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        keys = tuple(str(key) for key in first["loc"])
-        raise _complaint(first, keys, file) from None
+        raise _complaint(*first_error(error), file) from None
 
 
 def _complaint(found: ErrorDetails, keys: tuple[str, ...], file: str) -> BadSettings:

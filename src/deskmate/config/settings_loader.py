@@ -93,19 +93,24 @@ def _read(file: Path) -> tuple[Layer, bool]:
     try:
         # The real path, because many users keep the file elsewhere and have a link here.
         place = os.path.realpath(file)
-        text, mode = read_regular(place, _MOST_BYTES).decode("utf-8-sig"), os.stat(place).st_mode
+        data, mode = read_regular(place, _MOST_BYTES), os.stat(place).st_mode
     except FileNotFoundError:
         return {}, False
     except OSError as error:
         raise BadSettings(f"Cannot read {file}: {error.strerror}", "Make it a file that you may read.") from error
-    except UnicodeDecodeError as error:
-        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
+    return read_toml(data, file), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def read_toml(data: bytes, file: Path | str) -> Layer:
+    """Return what a settings file contains. Raises BadSettings if it is not TOML."""
     # Import this only if there is such a file.
     import tomllib
 
     try:
-        return tomllib.loads(text), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
 
 
@@ -148,10 +153,14 @@ def _check(layer: Layer, place: Place) -> None:
     try:
         Written.model_validate(layer)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        keys = tuple(str(key) for key in first["loc"])
         # Without its cause, which would show the value: that may be a key.
-        raise _complaint(first, keys, place) from None
+        raise _complaint(*first_error(error), place) from None
+
+
+def first_error(error: ValidationError) -> tuple[ErrorDetails, tuple[str, ...]]:
+    """Return the first thing that is wrong, and the keys that lead to it."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return first, tuple(str(key) for key in first["loc"])
 
 
 def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadSettings:

@@ -158,8 +158,8 @@ async def test_the_stop_reason_says_how_a_reply_ended(stop_reason: str, end: str
         ('{"path": ', "the arguments are no JSON object: Expecting value: line 1 column 10 (char 9)"),
         ('["a"]', "the arguments are no JSON object: they are of the kind list"),
         ('"a"', "the arguments are no JSON object: they are of the kind str"),
-        ('{"a": NaN}', "the arguments are no JSON object: NaN is not a number in JSON"),
-        ('{"a": 1e999}', "the arguments are no JSON object: 1e999 is too large a number"),
+        ('{"a": NaN}', "the arguments are no JSON object: NaN is not a JSON number"),
+        ('{"a": 1e999}', "the arguments are no JSON object: 1e999 is too large"),
     ],
 )
 async def test_arguments_that_cannot_be_read_are_a_flaw_of_the_call(arguments: str, flaw: str) -> None:

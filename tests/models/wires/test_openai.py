@@ -206,7 +206,7 @@ async def test_calls_are_told_apart_however_a_server_numbers_them(
     [
         ('{"path": ', "the arguments are no JSON object: Expecting value: line 1 column 10 (char 9)"),
         ("null", "the arguments are no JSON object: they are of the kind NoneType"),
-        ('{"a": Infinity}', "the arguments are no JSON object: Infinity is not a number in JSON"),
+        ('{"a": Infinity}', "the arguments are no JSON object: Infinity is not a JSON number"),
     ],
 )
 async def test_arguments_that_cannot_be_read_are_a_flaw_of_the_call(arguments: str, flaw: str) -> None:

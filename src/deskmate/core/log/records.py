@@ -114,7 +114,7 @@ def check_number(number: int) -> None:
 def decode(line: bytes) -> dict[str, object]:
     """Return the object in one line of JSON; raise BadRecord for anything else."""
     try:
-        value = _DECODER.decode(line.decode(errors="surrogatepass"))
+        value = STRICT_JSON.decode(line.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -138,7 +138,8 @@ def _finite(digits: str) -> float:
 
 # Made once: `json.dumps` and `json.loads` make a new one for each call with other than default options.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+# Raises ValueError or RecursionError, also for a number that could not be encoded again.
+STRICT_JSON = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def _utf8(text: str) -> bytes:

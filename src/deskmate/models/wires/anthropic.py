@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from typing import Any, Literal
 
 import httpx2
@@ -17,7 +16,7 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.wires.anthropic_request import request_body
-from deskmate.models.wires.http_client import ask, drain
+from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
@@ -72,20 +71,13 @@ class AnthropicModel:
         """Its context window and output size."""
         return self._limits
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         # A short answer has no room for thinking.
         thinking = self._thinking if self._thinking < most else 0
         body = request_body(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
-        fold = MessageFold(self._at, prompt)
-        async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
-            async for event in events:
-                for delta in fold.take(event):
-                    yield delta
-                if fold.finished:
-                    await drain(events)
-        yield fold.reply()
+        return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
 
 
 class MessageFold:

@@ -1,13 +1,15 @@
 """One HTTP client for all models of a process."""
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, suppress
 from functools import lru_cache
+from typing import Protocol
 
 import anyio
 import httpx2
 
+from deskmate.core.prompt.prompts import Delta, Reply
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.models.wires.json_fields import read_object
 from deskmate.models.wires.provider_errors import (
@@ -51,6 +53,31 @@ def _system_certificates() -> ssl.SSLContext:
     # Many companies sign without key identifiers. From 3.13 on, Python refuses that, and no other program does.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+class ReplyFold(Protocol):
+    """One reply, built from its events."""
+
+    finished: bool
+
+    def take(self, event: ServerEvent) -> Iterator[Delta]:
+        """Yield the deltas of an event, for display. Raises the error that the event reports."""
+
+    def reply(self) -> Reply:
+        """Return the reply. Raises ModelTrouble if the stream ended before it."""
+
+
+async def answer(
+    client: httpx2.AsyncClient, at: ProviderEndpoint, headers: Mapping[str, str], body: bytes, fold: ReplyFold
+) -> AsyncGenerator[Delta | Reply, None]:
+    """Post a body and yield deltas as they arrive, and the one reply last. Raises what `ask` and `fold` raise."""
+    async with aclosing(ask(client, at, headers, body)) as events:
+        async for event in events:
+            for delta in fold.take(event):
+                yield delta
+            if fold.finished:
+                await drain(events)
+    yield fold.reply()
 
 
 async def ask(

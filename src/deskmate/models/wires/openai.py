@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from typing import Any, Literal
 
 import httpx2
 
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
-from deskmate.models.wires.http_client import ask, drain
+from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.openai_request import request_body
 from deskmate.models.wires.provider_errors import ProviderEndpoint, failure, fault_in
@@ -57,18 +56,11 @@ class OpenAIModel:
         """Its context window and output size."""
         return self._limits
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         body = request_body(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
-        fold = ChunkFold(self._at, prompt)
-        async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
-            async for event in events:
-                for delta in fold.take(event):
-                    yield delta
-                if fold.finished:
-                    await drain(events)
-        yield fold.reply()
+        return answer(self._client, self._at, self._headers, body, ChunkFold(self._at, prompt))
 
 
 class ChunkFold:

@@ -1,11 +1,10 @@
 """What both need to read a reply. The block types are in `core.prompt.prompts`."""
 
-import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from deskmate.core.log.records import STRICT_JSON
 from deskmate.core.prompt.prompts import CallBlock, Spoken, TextBlock, ThinkingBlock
 from deskmate.errors import ModelRejected
 
@@ -111,20 +110,9 @@ def _call(id_: str, piece: ReplyBlock) -> CallBlock:
 def read_arguments(text: str) -> dict[str, Any] | str:
     """Return the arguments in a text, or a message for the model that says why there are none."""
     try:
-        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        found = STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
         return f"the arguments are no JSON object: {str(error)[:FLAW_CAP]}"
     if not isinstance(found, dict):
         return f"the arguments are no JSON object: they are of the kind {type(found).__name__}"
     return found
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number in JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return number
