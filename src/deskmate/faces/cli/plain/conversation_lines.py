@@ -4,7 +4,7 @@ It listens to the feed and the session. `progress_lines` prints what the team do
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from deskmate.app import Changed, Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
@@ -20,7 +20,7 @@ from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.common.listings import mail_lines
 from deskmate.faces.common.progress_lines import Progress
 from deskmate.faces.common.terminal_text import clean
-from deskmate.faces.common.text_tables import Cell, CleanLine
+from deskmate.faces.common.text_tables import Cell
 from deskmate.queries.member_view import Letter
 
 SUMMARY = "(this is the lead's summary of the conversation so far)"
@@ -60,10 +60,6 @@ class Teller:
                 self._record(number, entry)
             case _:
                 self._progress.hear(event)
-
-    def put(self, lines: Iterable[CleanLine]) -> None:
-        """Print the program's own lines."""
-        self._progress.put(lines)
 
     def _record(self, number: int, entry: Entry) -> None:
         if isinstance(entry, Said):
@@ -115,8 +111,8 @@ def _behind(shown: str, text: str) -> str:
 class Letters:
     """Print mail to the user, and questions, as they arrive."""
 
-    def __init__(self, session: Session, talk: Talk, teller: Teller) -> None:
-        self._session, self._talk, self._teller = session, talk, teller
+    def __init__(self, session: Session, talk: Talk, progress: Progress) -> None:
+        self._session, self._talk, self._progress = session, talk, progress
         self._asked: set[tuple[str, str]] = set()
         # The user has one mailbox, whichever team the lead moves to.
         self._read = max((letter.number for letter in self._mail()), default=0)
@@ -129,11 +125,11 @@ class Letters:
             if letter.number > self._read:
                 self._read = letter.number
                 for item in mail_items([letter]):
-                    self._teller.put([(Cell("mail to you:"),), *mail_lines(item, session.team, colours, time.time())])
+                    self._progress.put([(Cell("mail to you:"),), *mail_lines(item, session.team, colours, time.time())])
         for question in session.questions:
             if question.key not in self._asked:
                 self._asked.add(question.key)
-                self._teller.put(self._talk.question(question))
+                self._progress.put(self._talk.question(question))
 
     def _mail(self) -> list[Letter]:
         """Return mail to the user, without questions."""

@@ -191,7 +191,7 @@ class _Conversation:
 
     def _watch(self, session: Session, talk: Talk) -> Letters:
         """Print mail and questions as they arrive."""
-        letters = Letters(session, talk, self._teller)
+        letters = Letters(session, talk, self._progress)
         session.listen(letters.look)
         letters.look()
         return letters
@@ -199,7 +199,7 @@ class _Conversation:
     async def _do(self, talk: Talk, text: str) -> Feedback:
         """Carry out a text and print the result."""
         feedback = await talk.carry_out(text)
-        self._teller.put(feedback.lines)
+        self._progress.put(feedback.lines)
         return feedback
 
     def _press(self, session: Session, talk: Talk) -> None:
