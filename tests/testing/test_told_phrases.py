@@ -9,7 +9,7 @@ import pytest
 from deskmate.core.agent.entries import Compacted, Noticed, Started, WorkMode
 from deskmate.core.agent.memory import EMPTY as NOTHING
 from deskmate.core.agent.memory import remember
-from deskmate.core.agent.notices import comings, digest
+from deskmate.core.agent.notices import digest, joins_and_leaves
 from deskmate.core.agent.work_mode import change_text, mode_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Record
@@ -98,7 +98,7 @@ def test_an_interrupted_member_is_read_as_idle() -> None:
 
 def test_who_joined_and_who_left_are_read_in_the_news_for_a_teammate() -> None:
     roster = roster_of(Joined(name="amy", at=2.0), Joined(name="dan", role="left over", at=2.0), STATUSES["left"])
-    told = statuses_told(comings(roster, NO_TASKS, 2, "eve"), roster.members)
+    told = statuses_told(joins_and_leaves(roster, NO_TASKS, 2, "eve"), roster.members)
     assert sorted(told) == [("amy", "joined"), ("bob", "left"), ("dan", "joined")]
 
 
@@ -131,11 +131,11 @@ def test_a_lead_that_cannot_read_files_is_told_of_all_members() -> None:
 
 def test_news_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
     roster = large_team(60)
-    assert left_out(comings(roster, NO_TASKS, 2, "eve"), {"read_file"}) == 20
+    assert left_out(joins_and_leaves(roster, NO_TASKS, 2, "eve"), {"read_file"}) == 20
     gone = (MemberLeft(name=f"m{number}", at=3.0) for number in range(60))
     left = roster_fold.fold(roster, (Record(63 + number, event.body()) for number, event in enumerate(gone)))
-    assert leaves_out_news(comings(left, NO_TASKS, roster.number, "eve"))
-    assert left_out(comings(left, NO_TASKS, roster.number, "eve"), {"read_file"}) == 0
+    assert leaves_out_news(joins_and_leaves(left, NO_TASKS, roster.number, "eve"))
+    assert left_out(joins_and_leaves(left, NO_TASKS, roster.number, "eve"), {"read_file"}) == 0
 
 
 @pytest.mark.parametrize(("size", "leaves_out"), [(20, False), (100, True)])

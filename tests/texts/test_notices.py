@@ -8,9 +8,9 @@ from deskmate.core.agent.entries import Ended, Heard, Nudged, WorkMode
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.notices import (
     changes_text,
-    comings,
     cut_text,
     digest,
+    joins_and_leaves,
     lost_text,
     moved_text,
     no_plan_text,
@@ -81,9 +81,9 @@ def test_what_a_teammate_hears_of_its_team() -> None:
     crowd = [Joined(name=f"m{number}", at=0) for number in range(41)]
     lonely: list[Event] = [Joined(name="hank", role="loaders", at=0), MemberLeft(name="dave", at=1)]
     own = board_of(*WORK, Created(by="alice", at=0, task=7, subject="Compare libraries", role="research"))
-    many = comings(roster_of(FOUNDED, *crowd), own, 1, "alice").splitlines()
+    many = joins_and_leaves(roster_of(FOUNDED, *crowd), own, 1, "alice").splitlines()
     told = {
-        "somebody joined, somebody left, and a task of its own lost its taker": comings(
+        "somebody joined, somebody left, and a task of its own lost its taker": joins_and_leaves(
             roster_of(FOUNDED, *JOINS, *lonely), own, JOINED, "alice"
         ),
         "very many joined": many[-1],

@@ -167,7 +167,7 @@ async def _accept_cut(opened: "OpenTeam", name: str) -> None:
         # The lead runs when somebody resumes the team. The accepted loss must not block that any more.
         at = opened.writer.clock.timestamp()
         await opened.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
-    elif not inbox.has_word(member, inbox.fold(inbox.EMPTY, await opened.writer.store.read(mail(name)))):
+    elif not inbox.lets_continue(member, inbox.fold(inbox.EMPTY, await opened.writer.store.read(mail(name)))):
         # One id for each time it was parked: if two users accept at once, it hears one message.
         await opened.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status_in}")
 

@@ -13,7 +13,7 @@ from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke, TextBlock, To
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Say, Use
 from deskmate.models.scripted.script_calls import answer_stop
-from deskmate.models.scripted.script_prompts import all_succeeded, name_in, told_texts
+from deskmate.models.scripted.script_prompts import all_succeeded, name_in, texts_in
 
 # Placeholder for the id of the request that a line answers.
 REQUEST = "(the request)"
@@ -73,7 +73,7 @@ def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Say:
 
 def _told(prompt: Prompt) -> str:
     """Return all words that were told, without results of calls."""
-    return "\n".join(told_texts(prompt))
+    return "\n".join(texts_in(prompt))
 
 
 def _cued(line: ScriptLine, told: str) -> bool:

@@ -157,7 +157,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
 def _let_go_on(reading: Reading, member: members.Member) -> bool:
     """Return whether the user has written to a stopped teammate. It continues when the team is resumed."""
     stopped = member.name != LEAD and member.only_user
-    return stopped and inbox.has_word(member, inbox.fold(inbox.EMPTY, reading.items(mail(member.name))))
+    return stopped and inbox.lets_continue(member, inbox.fold(inbox.EMPTY, reading.items(mail(member.name))))
 
 
 def _ends_before(reading: Reading, stream: str) -> int:

@@ -6,7 +6,7 @@ streams       live objects over the store: mailbox, board, roster, transcript, b
 team_state    what the agents of one team share in a process
 agent_parts   what one agent is made with: its model, tools, workspace and prompt
 running_team  a team that runs in this process: its teammates, and its readable copies
-team_players  keeps one running agent for every member who has not left
+team_players  keeps one running agent for every member that has not left
 supervisor    keeps one teammate running until it has left
 dismissal     asking a whole team to stop
 departure     a member leaves: its tasks, its record, its mail

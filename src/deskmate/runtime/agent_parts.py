@@ -33,7 +33,7 @@ class AgentParts:
     workspace: Workspace
     skills: Mapping[str, Skill] = field(default_factory=dict)
     confined: bool = False
-    subagents: "Furnish | None" = None
+    subagents: "MakeSubagent | None" = None
     hires: Callable[[Joined], Joined] = lambda joined: joined
     teams: "LeadTeams | None" = None
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
@@ -58,4 +58,4 @@ class LeadTeams(Protocol):
         """Archive the team once none of its teammates runs, and go back to the first team. Return the archive."""
 
 
-Furnish: TypeAlias = Callable[[str, str, AgentType], tuple[AgentParts, Started]]
+MakeSubagent: TypeAlias = Callable[[str, str, AgentType], tuple[AgentParts, Started]]

@@ -1,4 +1,4 @@
-"""Keeps one running agent for every member who has not left.
+"""Keeps one running agent for every member that has not left.
 
 A spawned teammate is a record on the roster. This starts its agent. The lead is run by whatever opened the team.
 """

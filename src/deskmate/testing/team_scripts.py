@@ -27,7 +27,7 @@ from deskmate.models.scripted.script_calls import (
     wait_for_file,
     write_file,
 )
-from deskmate.models.scripted.script_prompts import all_succeeded, name_in, told_texts
+from deskmate.models.scripted.script_prompts import all_succeeded, name_in, texts_in
 from deskmate.testing.scripts import Asked
 
 __all__ = [
@@ -87,7 +87,7 @@ def step(asked: Asked) -> int:
 
 def all_texts(asked: Asked) -> list[str]:
     """Return every text this model was told, without the results of its calls."""
-    return told_texts(asked.prompt)
+    return texts_in(asked.prompt)
 
 
 def was_told(asked: Asked, words: str) -> bool:

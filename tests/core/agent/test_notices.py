@@ -4,7 +4,15 @@ import pytest
 
 from deskmate.core.agent.entries import Took
 from deskmate.core.agent.memory import Memory
-from deskmate.core.agent.notices import changes_text, comings, digest, is_news_for_lead, lost_text, nudge_text, taken
+from deskmate.core.agent.notices import (
+    changes_text,
+    digest,
+    is_news_for_lead,
+    joins_and_leaves,
+    lost_text,
+    nudge_text,
+    taken,
+)
 from deskmate.core.log.facts import Fact
 from deskmate.core.log.records import Record
 from deskmate.core.prompt.call_texts import ways_to_end
@@ -249,7 +257,7 @@ def test_a_digest_names_tasks_that_nobody_takes_since_who_fitted_left() -> None:
     ]
     assert orphans not in digest(team, work, (4, 9))
     mine = 'bob (Tester) left the team.\nNobody on the team has role "tester" any more, so nobody takes #4.'
-    assert comings(team, work, 3, "ann") == mine
+    assert joins_and_leaves(team, work, 3, "ann") == mine
 
 
 @pytest.mark.behaviour("task-authors")
@@ -376,21 +384,21 @@ def test_a_teammate_is_told_who_joined_and_who_left_since_a_line_for_each() -> N
     )
     # The founding is record 1, so alice is 2, bob 3, carol 4, his leaving 6, dave 7.
     carol, dave, bob = "carol (front end) joined the team.", "dave joined the team.", "bob (backend) left the team."
-    assert comings(team, tasks.EMPTY, 3, "zoe").splitlines() == [carol, dave, bob]
-    assert comings(team, tasks.EMPTY, 4, "zoe").splitlines() == [dave, bob]
-    assert comings(team, tasks.EMPTY, 6, "zoe") == dave
-    assert comings(team, tasks.EMPTY, 7, "zoe") == ""
+    assert joins_and_leaves(team, tasks.EMPTY, 3, "zoe").splitlines() == [carol, dave, bob]
+    assert joins_and_leaves(team, tasks.EMPTY, 4, "zoe").splitlines() == [dave, bob]
+    assert joins_and_leaves(team, tasks.EMPTY, 6, "zoe") == dave
+    assert joins_and_leaves(team, tasks.EMPTY, 7, "zoe") == ""
 
 
 def test_who_came_and_went_unseen_is_no_news() -> None:
     team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), MemberLeft(name="bob", at=1))
-    assert comings(team, tasks.EMPTY, 2, "zoe") == ""
-    assert comings(team, tasks.EMPTY, 3, "zoe") == "bob left the team."
+    assert joins_and_leaves(team, tasks.EMPTY, 2, "zoe") == ""
+    assert joins_and_leaves(team, tasks.EMPTY, 3, "zoe") == "bob left the team."
 
 
 def test_the_lines_are_bounded_however_many_came() -> None:
     team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
-    text = comings(team, tasks.EMPTY, 1, "zoe")
+    text = joins_and_leaves(team, tasks.EMPTY, 1, "zoe")
     assert text.splitlines()[40:] == [
         '… and 60 more joined the team. To see all: read_file(path=".teams/t/config.json").'
     ]

@@ -51,7 +51,7 @@ class Agree:
 
 @frozen
 class Park:
-    """Stop until a message or other caps let the agent go on, and show why."""
+    """Stop until a message or other caps let the agent continue, and show why."""
 
     reason: str
 

@@ -18,7 +18,7 @@ Numbered = tuple[int, Entry]
 
 
 def answer(entries: Sequence[Numbered], after: int = 0) -> str:
-    """Return the answers of all turns after record `after`, in order, each once. The last turn may still go on."""
+    """Return the answers of all turns after record `after`, in order, each once. The last turn may be unfinished."""
     said = [entry for number, entry in entries if number > after and isinstance(entry, Said)]
     answers = [words for turn in _turns(said) if (words := _answer(turn).strip())]
     # Of repeated words the last place counts: a report that is repeated at the end stays at the end.

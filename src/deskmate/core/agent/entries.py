@@ -95,8 +95,9 @@ class Heard(Fact):
 
 
 class Said(Fact):
-    """What the model answered. `unfinished`: it was cut and should go on. It ran out of room or, if `stopped`, of time.
+    """What the model answered.
 
+    `unfinished`: it was cut and should continue. It ran out of room or, if `stopped`, of time.
     `blocks`: text, thinking and calls in their order, if that is more than the text followed by the calls.
     """
 
@@ -225,7 +226,7 @@ class Agreed(Fact):
 
 
 class AgentParked(Fact):
-    """The agent cannot go on by itself. `caps`: the limits at that time; other limits may let it go on."""
+    """The agent cannot continue by itself. `caps`: the limits at that time; other limits may let it continue."""
 
     type: Literal["parked"] = "parked"
     reason: str

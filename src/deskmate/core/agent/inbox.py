@@ -53,8 +53,8 @@ def _take_in(inbox: Inbox, number: int, envelope: Envelope) -> Inbox:
             return inbox
 
 
-def has_word(parked: Member, inbox: Inbox) -> bool:
-    """Tell whether a message in its mailbox lets a parked member go on."""
+def lets_continue(parked: Member, inbox: Inbox) -> bool:
+    """Tell whether a message in its mailbox lets a parked member continue."""
     senders = {USER} if parked.only_user else IN_CHARGE
     return any(inbox.asks_by.get(sender, 0) > parked.known for sender in senders)
 
@@ -62,8 +62,8 @@ def has_word(parked: Member, inbox: Inbox) -> bool:
 def has_unheard(member: Member, inbox: Inbox) -> bool:
     """Tell whether a resting teammate has not heard a message that it will act on.
 
-    A parked teammate acts only on a message that lets it go on.
+    A parked teammate acts only on a message that lets it continue.
     """
     if isinstance(member.status, Parked):
-        return has_word(replace(member, known=max(member.known, member.heard)), inbox)
+        return lets_continue(replace(member, known=max(member.known, member.heard)), inbox)
     return inbox.asks > member.heard

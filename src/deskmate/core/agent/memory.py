@@ -72,8 +72,8 @@ class Memory:
     text it was told. `owes_plan`: it was spawned to plan first, and none of its plans is approved yet. `approval`: the
     approval of its plan, until its model is told. `work_mode`: how it may work, as its model was told. `plan_round`:
     how often it began to plan or handed in a plan. `planless`: turns since then without plan or message. `wrote`: it
-    sent a message in this turn. `focus`: what the summary that the user wants keeps above all; None: no such wish.
-    `overflowed`: a provider refused the conversation as too long, and there is no room yet.
+    sent a message in this turn. `focus`: what the summary that the user wants keeps above all; None if no summary
+    is wanted. `overflowed`: a provider refused the conversation as too long, and there is no room yet.
     """
 
     name: str = ""
@@ -158,7 +158,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Agreed(request_id=request_id):
             return replace(memory, demands=_without(memory.demands, request_id), stopping=request_id)
         case AgentParked():
-            # There may be room by the time it goes on. One try shows it.
+            # There may be room when it continues. One try shows whether there is.
             return replace(memory, parked=entry, overflowed=False)
         case Ended(background=background):
             return replace(memory, background=memory.background - {background}, owed=True)

@@ -133,7 +133,7 @@ def moved_text(roster: RosterState) -> str:
     return f"You are back in team '{roster.team}', your own team."
 
 
-def comings(roster: RosterState, board: BoardState, since: int, me: str) -> str:
+def joins_and_leaves(roster: RosterState, board: BoardState, since: int, me: str) -> str:
     """Return who joined and left since a record, for a teammate, and which of its tasks nobody can take any more.
 
     Each fact is on its own line.
@@ -290,7 +290,7 @@ def _peer_line(peer: str) -> str:
 
 
 def _way_on(member: Member) -> str:
-    """Return how a parked member can go on."""
+    """Return how a parked member can continue."""
     if member.only_user:
         return ". Only the user can let it go on."
     return f". To let it go on: {write_to(member.name)}."

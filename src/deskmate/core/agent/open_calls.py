@@ -7,7 +7,7 @@ from deskmate.core.log.names import call_id
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.values import frozen
 
-# The most calls of one answer that run.
+# At most this many calls of one answer are run.
 CALLS_CAP = 128
 
 # What a model is told of a call that began and did not end.

@@ -284,7 +284,7 @@ def _cut(text: str, cap: int) -> str:
 def halved(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """Return about the newer half of well-formed passages, still well formed, with no call without its result.
 
-    Repeated calls go on halving. The last block told always stays, but is cut itself if it is the only one.
+    To halve it again, call this again. The last block told always stays, but is cut itself if it is the only one.
     """
     sizes = [_passage_tokens(passage) for passage in passages]
     # The tokens after each passage. Of the first passage kept, only the text stays.

@@ -175,8 +175,8 @@ class Usage:
 class Reply:
     """What a model answered. `blocks` may be empty: it had nothing to say.
 
-    `end`: `done`; `length`, it ran out of room and should go on, without a call that was cut; `refused`, the provider
-    stopped it. `cost`: in US dollars, None if the price is not known.
+    `end`: `done`; `length`, it ran out of room and should continue, without a call that was cut; `refused`, the
+    provider stopped it. `cost`: in US dollars, None if the price is not known.
     """
 
     blocks: tuple[Spoken, ...]

@@ -31,7 +31,7 @@ class Waiting:
 
 @frozen
 class Parked:
-    """It cannot go on until somebody lets it."""
+    """It cannot continue until somebody lets it."""
 
     reason: str
 

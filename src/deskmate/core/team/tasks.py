@@ -244,7 +244,7 @@ class Deleted(BoardFact):
 
 
 class BoardLossAccepted(BoardFact):
-    """A person looked at the damage at record `number` and wants to go on without it."""
+    """A person looked at the damage at record `number` and wants to continue without it."""
 
     type: Literal["accepted"] = "accepted"
     number: int = Field(strict=True, ge=1)

@@ -13,7 +13,7 @@ def name_in(prompt: Prompt) -> str | None:
     return found[1] if found else None
 
 
-def told_texts(prompt: Prompt) -> list[str]:
+def texts_in(prompt: Prompt) -> list[str]:
     """Return every text this model was told, without the results of its calls."""
     passages = [passage for passage in prompt.passages if isinstance(passage, Told)]
     return [block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock)]

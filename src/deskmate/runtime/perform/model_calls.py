@@ -59,7 +59,7 @@ class ModelCalls:
     def __init__(self, transcript: Transcript, parts: AgentParts, feed: Feed, redaction: Redaction) -> None:
         self._transcript, self._model, self._parts = transcript, parts.model, parts
         self._redaction = redaction
-        self._voice = LiveWords(transcript.name, feed, redaction)
+        self._live_words = LiveWords(transcript.name, feed, redaction)
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
         self._cache = ConversationCache()
@@ -72,9 +72,9 @@ class ModelCalls:
         """About how many tokens the next prompt will take."""
         return context_tokens(self._transcript.entries, self._overhead)
 
-    async def think(self, presence: StatusReporter, origin: Origin) -> None:
+    async def think(self, status: StatusReporter, origin: Origin) -> None:
         """Ask the model and record what it says. Raises ModelError, or PromptTooLong if room must be made first."""
-        reply = await self._ask(await self._prompt(origin), presence)
+        reply = await self._ask(await self._prompt(origin), status)
         # The answer is complete and paid for, so nothing may cut it any more.
         with anyio.CancelScope(shield=True):
             await self._record(said(reply))
@@ -101,7 +101,7 @@ class ModelCalls:
         elif self._whole:
             await self._transcript.record(Said(text=self._whole))
 
-    async def compact(self, presence: StatusReporter, origin: Origin) -> None:
+    async def compact(self, status: StatusReporter, origin: Origin) -> None:
         """Make room: clear old results if that frees enough, otherwise let the model summarise.
 
         If the user wants a summary, nothing is cleared. It describes team and tasks as in the view of `origin`.
@@ -112,18 +112,18 @@ class ModelCalls:
             await self._transcript.record(Cleared(upto=upto))
             return
         upto = self._transcript.memory.number
-        words = await self._summary(focus or "", presence, origin)
+        words = await self._summary(focus or "", status, origin)
         board, roster = origin.view.board, origin.view.roster
         text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster)
         await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number))
 
-    async def _summary(self, focus: str, presence: StatusReporter, origin: Origin) -> str:
+    async def _summary(self, focus: str, status: StatusReporter, origin: Origin) -> str:
         # Reserve little for the answer, so a conversation that the last results made too long still fits.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
         while True:
             try:
-                reply = await self._ask(replace(prompt, passages=_asked(passages, summary_request(focus))), presence)
+                reply = await self._ask(replace(prompt, passages=_asked(passages, summary_request(focus))), status)
             except PromptTooLong as error:
                 if estimate(passages) < _SHORT:
                     raise _refuses_all(error) from error
@@ -149,35 +149,35 @@ class ModelCalls:
                 pictures[blob] = await self._parts.workspace.blob(blob)
         return pictures
 
-    async def _ask(self, prompt: Prompt, presence: StatusReporter) -> Reply:
+    async def _ask(self, prompt: Prompt, status: StatusReporter) -> Reply:
         self._whole, self._words = "", ""
         # There may be text left of an answer that was cut.
-        self._voice.drop()
+        self._live_words.drop()
         reply: Reply | None = None
         async with aclosing(self._model.stream(prompt)) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
                     reply = piece
                 else:
-                    await self._pass_on(piece, presence)
-        self._voice.end()
+                    await self._pass_on(piece, status)
+        self._live_words.end()
         if reply is None:
             raise ModelTrouble(f"{self._model.name} ended without an answer")
         return reply
 
-    async def _pass_on(self, delta: Delta, presence: StatusReporter) -> None:
-        self._voice.say(delta)
+    async def _pass_on(self, delta: Delta, status: StatusReporter) -> None:
+        self._live_words.say(delta)
         match delta:
             case RetryDelta():
                 self._whole, self._words = "", ""
-                await presence.show(Waiting("retry"))
+                await status.show(Waiting("retry"))
                 return
             case TextDelta(text=text):
                 self._words += text
             case _:
                 # Anything that follows a text ends it.
                 self._whole, self._words = "\n\n".join(filter(None, (self._whole, self._words))), ""
-        await presence.show(WORKING)
+        await status.show(WORKING)
 
 
 def _less(entry: Said) -> Said:

@@ -1,4 +1,4 @@
-"""An agent that cannot go on: why, and what becomes of its tasks."""
+"""An agent that cannot continue: why, and what happens to its tasks."""
 
 import logging
 
@@ -12,7 +12,7 @@ _LOG = logging.getLogger(__name__)
 
 
 async def park(work: AgentWork, reason: str) -> None:
-    """Record that the agent cannot go on by itself, and give its tasks back."""
+    """Record that the agent cannot continue by itself, and give its tasks back."""
     await work.transcript.record(AgentParked(reason=reason, caps=str(work.team_state.budget.caps)))
     if work.subagent is None:
         name = work.transcript.name

@@ -42,7 +42,7 @@ class StatusReporter:
         if self._shown == now:
             return
         # The status that an earlier process recorded is still on the roster.
-        before = self._shown or self._stands()
+        before = self._shown or self._recorded()
         again = before is not None and before.status == status
         is_told = again and self._shown is not None
         self._shown = now
@@ -52,7 +52,7 @@ class StatusReporter:
         if not is_told:
             self._team_state.feed.tell(Changed(self._transcript.name, status))
 
-    def _stands(self) -> _Shown | None:
+    def _recorded(self) -> _Shown | None:
         if self._name is None:
             return None
         member = self._team_state.roster.state.members[self._name]

@@ -24,8 +24,8 @@ from deskmate.core.agent.actions import (
 from deskmate.core.agent.entries import Agreed, Noticed, Nudged, PermissionAsked, Reported, Said, WorkMode
 from deskmate.core.agent.notices import (
     changes_text,
-    comings,
     digest,
+    joins_and_leaves,
     lost_text,
     moved_text,
     no_plan_text,
@@ -155,7 +155,7 @@ class TeamDuties:
             return
         since = self._transcript.memory.noticed
         name = self._transcript.name
-        text = digest(roster, board, since) if name == LEAD else comings(roster, board, since[0], name)
+        text = digest(roster, board, since) if name == LEAD else joins_and_leaves(roster, board, since[0], name)
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
     async def _move(self, away: str) -> None:

@@ -209,7 +209,7 @@ class Calls:
         """
         calls = [self._transcript.memory.calls[id_] for id_ in ids]
         fresh = [call for call in calls if not call.began]
-        if await self._turned(fresh):
+        if await self._have_changed(fresh):
             return
         if fresh:
             fixed = {call.id: list(names) for call in fresh if (names := self._fixed(call))}
@@ -218,16 +218,16 @@ class Calls:
             for call in calls:
                 tasks.start_soon(self._run, call)
 
-    async def _turned(self, calls: list[OpenCall]) -> bool:
+    async def _have_changed(self, calls: list[OpenCall]) -> bool:
         """Return whether a call now touches something else than when it was judged.
 
         For example, a link may have replaced a folder. Calls that only read are not checked: they may be run again.
         """
         judged = [call for call in calls if call.id in self._attempts and not _only_reads(call.tool)]
-        turned = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
-        for id_ in turned:
+        changed = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
+        for id_ in changed:
             del self._attempts[id_]
-        return bool(turned)
+        return bool(changed)
 
     def _fixed(self, call: OpenCall) -> tuple[str, ...]:
         """Return the values to fix in the journal of a call."""

@@ -24,7 +24,7 @@ from deskmate.core.agent.actions import (
     Take,
     Think,
 )
-from deskmate.core.agent.notices import changes_text, comings, is_news_for_lead
+from deskmate.core.agent.notices import changes_text, is_news_for_lead, joins_and_leaves
 from deskmate.core.agent.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_TIME, TIME_IS_UP, OpenCall
 from deskmate.core.agent.rules.nudges import nudge
 from deskmate.core.agent.rules.quiet import next_task, quiet
@@ -41,7 +41,7 @@ from deskmate.core.team.tasks import Task, TaskStatus, in_progress_of
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
 WORDS = "words"
-# The most calls of one agent that run at once.
+# At most this many calls of one agent run at once.
 TOGETHER = 16
 _SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
 
@@ -199,7 +199,7 @@ def _await_verdict(view: View) -> Action | None:
     return Rest(Waiting("permission")) if view.memory.calls else None
 
 
-# -- going on -------------------------------------------------------------------------------------
+# -- continuing -----------------------------------------------------------------------------------
 
 
 def _make_room(view: View) -> Action | None:
@@ -215,7 +215,7 @@ def _stay(view: View) -> Action | None:
 
 
 def _park(view: View) -> Action | None:
-    """Park an agent that has something to answer although a cap is reached. Without anything to answer it is not."""
+    """Park an agent that has something to answer when a cap is reached. An idle agent is never parked."""
     return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
 
 
@@ -273,7 +273,7 @@ def _has_news(view: View) -> bool:
         return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
     # If the transcript does not say which members the agent started with, everyone would count as new. So it is told of
     # nobody.
-    return bool(since[0]) and bool(comings(view.roster, view.board, since[0], view.me.name))
+    return bool(since[0]) and bool(joins_and_leaves(view.roster, view.board, since[0], view.me.name))
 
 
 def _recall(view: View) -> Action | None:

@@ -42,7 +42,7 @@ class Pause:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing but a person could let the agent go on. Only the user could approve a plan of the lead."""
+        """Whether nothing but a person could let the agent continue. Only the user could approve a plan of the lead."""
         view, status = self.view, self.rest.status
         planned = status == Waiting("plan") and view.me.kind is AgentKind.LEAD and not view.roster.attended
         return planned or isinstance(status, Parked) or view.memory.interrupted

@@ -1,4 +1,4 @@
-"""What becomes of a teammate's process: started, ended, parked, let go. An ordered table of rules, like `decide`.
+"""Whether a teammate is started, ended, parked or let go, as an ordered table of rules like `decide`.
 
 A teammate that fails is restarted a few times within a minute. Then it is parked on the roster until the user or the
 lead writes to it. If its records were cut or changed, it is parked at once and only the user can restart it. If it
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
-from deskmate.core.agent.inbox import Inbox, has_word
+from deskmate.core.agent.inbox import Inbox, lets_continue
 from deskmate.core.team.members import Member
 from deskmate.core.values import frozen
 
@@ -49,10 +49,10 @@ Failure: TypeAlias = Crashed | RecordsChanged | StartedLate
 
 @frozen
 class Tries:
-    """What became of a teammate in this process. `starting`: for how long it has shown no status; None: it has.
+    """What happened to a teammate in this process. `starting`: for how long it has shown no status; None: it has.
 
     `crashes`: when it crashed, as far as that was within RESTART_SECONDS of the last one. `failure`: why the last run
-    ended, if that is not dealt with yet. `given_up`: it is parked, and nobody runs it until it gets a word.
+    ended, if that is not dealt with yet. `given_up`: it is parked, and nobody runs it until a message lets it continue.
 
     This is in no log, on purpose. The limit keeps one process from restarting a teammate for ever. The end of that
     process ends this too, and a new process is a new try: on another day, after a repair, with another version. What
@@ -136,7 +136,7 @@ class GiveUp:
 
 @frozen
 class Revive:
-    """Let a parked teammate go on. `shows`: show at once that it works, because a team is not quiet meanwhile."""
+    """Let a parked teammate continue. `shows`: show at once that it works, because a team is not quiet meanwhile."""
 
     shows: bool
 
@@ -225,10 +225,10 @@ def _give_up(seen: Supervised, reason: str) -> GiveUp:
 
 
 def _parked(seen: Supervised) -> Deed | None:
-    """Restart a parked teammate when it gets a word. Where only the user could, the agent itself looks at the cut."""
+    """Restart a parked teammate when a message lets it continue. If its records were cut, it shows its own status."""
     if not seen.tries.given_up:
         return None
-    return Revive(shows=not seen.member.only_user) if has_word(seen.member, seen.inbox) else Await(math.inf)
+    return Revive(shows=not seen.member.only_user) if lets_continue(seen.member, seen.inbox) else Await(math.inf)
 
 
 def _launch(seen: Supervised) -> Deed:
