@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.build import TeamParts, client_of, furnished
+from deskmate.app.build import TeamParts, client_of, team_parts_of
 from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
@@ -85,7 +85,7 @@ async def desk(folder: Path, store: Store, at: Stub, model: str, *, wire: str = 
             await team_state.roster.permit(policy)
         chosen = settings.model_copy(update={"model": f"{wire}:{model}"})
         async with client_of(chosen) as client:
-            yield Desk(team_state, await furnished(folder, TEAM, chosen, team_state, client, Sandbox(Level.NONE)))
+            yield Desk(team_state, team_parts_of(folder, TEAM, chosen, team_state, client, Sandbox(Level.NONE)))
 
 
 def _with_one_tool(parts: AgentParts) -> AgentParts:

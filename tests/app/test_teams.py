@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.app.build import office_in
+from deskmate.app.build import team_state_of
 from deskmate.app.teams import Launchers, Teams
 from deskmate.config import Settings
 from deskmate.core.log.names import LEAD, USER, mail
@@ -63,7 +63,7 @@ async def home(
         async with store.hold(LEAD, "a test"):
             settings = settings or Settings(file=Path("settings.toml"), state=place / "state")
             Signing(settings.state, place).claim(name)
-            team_state = office_in(store, settings, Feed(), spent_in_archive(place, name))
+            team_state = team_state_of(store, settings, Feed(), spent_in_archive(place, name))
             async with Teams(Signing(settings.state, place), name, store, team_state) as teams:
                 if not (await team_state.roster.refresh()).team:
                     await team_state.roster.found(name)

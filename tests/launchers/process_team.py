@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app.build import client_of, furnished, office_in
+from deskmate.app.build import client_of, team_parts_of, team_state_of
 from deskmate.app.teammate_process import in_processes
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
@@ -141,10 +141,10 @@ async def process_team(harness: AppHarness, provider: FakeProvider, **flags: obj
         events: list[TeamEvent] = []
         feed = Feed()
         feed.listen(events.append)
-        team_state = office_in(store, settings, feed)
+        team_state = team_state_of(store, settings, feed)
         await team_state.roster.found(TEAM)
         await team_state.roster.permit(PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=0.0))
         await team_state.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
         client = await stack.enter_async_context(client_of(settings))
-        team_parts = await furnished(harness.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
+        team_parts = team_parts_of(harness.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
         yield ProcessTeam(team_state, in_processes(team_parts), events)

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.app import Feed, Outcome, RunRequest, Settings, load, run, state_folder
-from deskmate.app.build import client_of, furnished
+from deskmate.app.build import client_of, team_parts_of
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, Said, read_entry
 from deskmate.core.log.facts import Foreign
@@ -149,7 +149,7 @@ class AppHarness:
                 await team_state.roster.permit(policy)
                 await Mailbox(USER, writer, team_state.roster).send(LEAD, Plain(content=GOAL))
                 async with client_of(settings) as client:
-                    team_parts = await furnished(self.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
+                    team_parts = team_parts_of(self.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
                     agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
                     return await agent.play(until_rest=True)
 

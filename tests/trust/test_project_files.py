@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.build import client_of, furnished
+from deskmate.app.build import client_of, team_parts_of
 from deskmate.config import load
 from deskmate.core.policy.trusted_files import Definition
 from deskmate.core.prompt.skills import Skill
@@ -179,7 +179,7 @@ async def test_an_agent_is_given_the_notes_of_the_folder_that_was_meant(
     settings = load({"HOME": str(root), "ANTHROPIC_API_KEY": "sk-test"}, {})
     async with client_of(settings) as client:
         consent = Consent(definitions_in(root / "w", root / "w/a"), trusted=True)
-        team_parts = await furnished(root / "w", "main", settings, team_state, client, Sandbox(Level.NONE), consent)
+        team_parts = team_parts_of(root / "w", "main", settings, team_state, client, Sandbox(Level.NONE), consent)
         text = brief(team_parts.started().made_of)
     assert "of w/a/AGENTS.md" in text
     assert "elsewhere" not in text

@@ -276,7 +276,7 @@ def client_of(settings: Settings, *, to_any: bool = False) -> "httpx2.AsyncClien
         ) from error
 
 
-def office_in(
+def team_state_of(
     store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY, seconds: float = 0.0
 ) -> TeamState:
     """Return what the agents of one process share.
@@ -290,26 +290,7 @@ def office_in(
     )
 
 
-async def furnished(
-    place: Path,
-    team: str,
-    settings: Settings,
-    team_state: TeamState,
-    client: "httpx2.AsyncClient",
-    sandbox: Sandbox,
-    consent: Consent = NO_CONSENT,
-    teams: LeadTeams | None = None,
-) -> TeamParts:
-    """Return what the agents of a team work with. First end what an earlier process of the lead left running.
-
-    Call it while holding the lead's seat. `consent`: as for `furniture_of`. `teams`: opens and closes teams for it.
-    """
-    team_parts = replace(furniture_of(place, team, settings, team_state, client, sandbox, consent), teams=teams)
-    await team_parts.sweep(LEAD)
-    return team_parts
-
-
-def furniture_of(
+def team_parts_of(
     place: Path,
     team: str,
     settings: Settings,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from anyio import CancelScope
 
-from deskmate.app.build import TeamParts, furnished, office_in, sandbox_and_client
+from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
@@ -143,7 +143,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         # At once, so that a kill from now on does not lose it.
         await tell(teams.first, request.goal)
         try:
-            yield await _furnished(place, request, client, sandbox, teams), teams
+            yield await _team_parts(place, request, client, sandbox, teams), teams
         finally:
             with CancelScope(shield=True):
                 await teams.drop_unused()
@@ -172,7 +172,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
         await tell(first, request.goal)
         if await teams.reopen():
             await _go_on(place, request, sandbox, teams.current, attended=attended)
-        yield await _furnished(place, request, client, sandbox, teams), teams
+        yield await _team_parts(place, request, client, sandbox, teams), teams
 
 
 async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state: TeamState, *, attended: bool) -> None:
@@ -186,14 +186,17 @@ async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state:
     await _permit(team_state, request, mode, sandbox, attended=attended)
 
 
-async def _furnished(
+async def _team_parts(
     place: Path, request: RunRequest, client: "httpx2.AsyncClient", sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
-    given = await furnished(place, teams.home, request.settings, teams.current, client, sandbox, request.consent, teams)
+    """Return what the agents of a team work with. First end what an earlier process of the lead left running."""
+    settings = request.settings
+    given = team_parts_of(place, teams.home, settings, teams.current, client, sandbox, request.consent)
+    await given.sweep(LEAD)
     if (model := request.model) is not None:
         by_name, own = given.models, Chosen(Retrying(model, teams.first.writer.clock))
         given = replace(given, models=lambda name: by_name(name) if name else own)
-    return replace(given, tools=request.tools, lead_tools=request.lead_tools)
+    return replace(given, teams=teams, tools=request.tools, lead_tools=request.lead_tools)
 
 
 @asynccontextmanager
@@ -234,7 +237,7 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         signing = Signing(settings.state, place)
         if create:
             signing.claim(team)
-        team_state = office_in(store, settings, feed, spent_in_archive(place, team))
+        team_state = team_state_of(store, settings, feed, spent_in_archive(place, team))
         yield await stack.enter_async_context(Teams(signing, team, store, team_state))
 
 

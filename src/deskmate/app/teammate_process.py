@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deskmate.app.build import TeamParts, furniture_of, office_in, sandbox_and_client
+from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
 from deskmate.core.values import frozen
@@ -82,7 +82,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
     team = known_team(place, part.team)
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
-        team_state = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
+        team_state = team_state_of(store, settings, feed, spent_elsewhere(place, team), part.seconds)
         async with task_group() as tasks:
             tasks.start_soon(_beat, beat, team_state.writer.clock)
             teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
@@ -92,7 +92,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
             sandbox, client = await sandbox_and_client(settings)
             consent = consent_to(place, part.approved)
             async with client:
-                team_parts = furniture_of(place, team, settings, team_state, client, sandbox, consent)
+                team_parts = team_parts_of(place, team, settings, team_state, client, sandbox, consent)
                 await team_parts.play(part.name, wait=part.wait)
             tasks.cancel_scope.cancel()
 

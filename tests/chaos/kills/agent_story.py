@@ -29,7 +29,7 @@ Story = Generator[Say, Results, None]
 Doing = Generator[Say, Results, ResultBlock]
 
 
-def furnish(workspace: Path) -> None:
+def fill(workspace: Path) -> None:
     """Put there what the story begins with."""
     workspace.mkdir()
     (workspace / "calc.py").write_text("def add(a, b):\n    return a - b\n")

@@ -19,17 +19,17 @@ from tests.chaos.kills.agent_run import Warm
 
 @dataclass(frozen=True)
 class KillHarness:
-    """A provider, a warm process that runs commands, and a folder for workspaces. `furnish` fills a new workspace."""
+    """A provider, a warm process that runs commands, and a folder for workspaces. `fill` fills a new workspace."""
 
     folder: Path
     environ: Mapping[str, str]
     provider: FakeProvider
     warm: Warm
-    furnish: Callable[[Path], None]
+    fill: Callable[[Path], None]
 
     def workspace(self, name: str) -> Path:
         """Make a workspace."""
-        self.furnish(self.folder / name)
+        self.fill(self.folder / name)
         return self.folder / name
 
     def complaints(self) -> list[str]:
@@ -41,7 +41,7 @@ class KillHarness:
 
 @contextmanager
 def kill_harness(
-    script: MemberScript, furnish: Callable[[Path], None] = Path.mkdir, cleanup: Callable[[Path], None] | None = None
+    script: MemberScript, fill: Callable[[Path], None] = Path.mkdir, cleanup: Callable[[Path], None] | None = None
 ) -> Iterator[KillHarness]:
     """Open a harness. `cleanup` is called with its folder at the end, before that is removed."""
     with ExitStack() as stack:
@@ -52,4 +52,4 @@ def kill_harness(
         provider = stack.enter_context(portal.wrap_async_context_manager(FakeProvider(script)))
         environ = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         environ |= {"HOME": str(folder), "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": provider.url}
-        yield KillHarness(folder, environ, provider, stack.enter_context(Warm(folder, environ)), furnish)
+        yield KillHarness(folder, environ, provider, stack.enter_context(Warm(folder, environ)), fill)

@@ -34,7 +34,7 @@ BEFORE = {**story.BEFORE, "check.sh": SIGNED + story.CHECK}
 Target = Literal["lead", "teammate", "everything"]
 
 
-def furnish(workspace: Path) -> None:
+def fill(workspace: Path) -> None:
     """Put there what the story begins with."""
     for path, content in BEFORE.items():
         file = workspace / path

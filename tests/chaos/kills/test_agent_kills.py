@@ -21,7 +21,7 @@ from tests.chaos.files.independent_reader import Found, look
 from tests.chaos.kills import agent_run
 from tests.chaos.kills.agent_evidence import Evidence, flaws, gather, ledger, processes
 from tests.chaos.kills.agent_run import Ended, Fate
-from tests.chaos.kills.agent_story import GO_ON, GOAL, HOLD, LAST_WORDS, furnish, play
+from tests.chaos.kills.agent_story import GO_ON, GOAL, HOLD, LAST_WORDS, fill, play
 from tests.chaos.kills.kill_harness import KillHarness, kill_harness
 
 POINTS = 1_000 if TIMES > 1 else 50
@@ -39,7 +39,7 @@ class Unkilled:
 
 @pytest.fixture(scope="module")
 def harness() -> Iterator[KillHarness]:
-    with kill_harness(play, furnish) as harness:
+    with kill_harness(play, fill) as harness:
         yield harness
 
 

@@ -30,7 +30,7 @@ from tests.chaos.kills.team_run import (
     KilledTeam,
     Target,
     end_all,
-    furnish,
+    fill,
     records,
     typed,
 )
@@ -54,7 +54,7 @@ class Unkilled:
 
 @pytest.fixture(scope="module")
 def harness() -> Iterator[KillHarness]:
-    with kill_harness(story.STORY, furnish, end_all) as harness:
+    with kill_harness(story.STORY, fill, end_all) as harness:
         yield harness
 
 

@@ -232,7 +232,7 @@ class Mailbox:
         elif await self._was_heard(sender, back.id):
             return
         # A process that was killed half-way may have returned it already.
-        if not await self._stands(back):
+        if not await self._was_put(back):
             await self._put(back)
 
     def _come_back(self, envelope: Envelope) -> Envelope:
@@ -246,7 +246,7 @@ class Mailbox:
         message = Undeliverable(reason=reason, original=original)
         return Envelope(f"undeliverable/{id_}", leaver, LEAD, self._writer.clock.timestamp(), message)
 
-    async def _stands(self, envelope: Envelope) -> bool:
+    async def _was_put(self, envelope: Envelope) -> bool:
         items = await self._writer.store.read(mail(envelope.recipient))
         return any(isinstance(item, Record) and item.body.get("id") == envelope.id for item in items)
 
