@@ -1,6 +1,6 @@
 """A process killed, or answered with an error, at every system call that writes: nothing lost, nothing doubled.
 
-strace stands around a child that appends and reads; the independent reader looks at what is left, a second store
+strace watches a child that appends and reads; the independent reader looks at what is left, a second store
 finishes the work (M1, M2, M4).
 """
 
@@ -8,11 +8,8 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -25,9 +22,8 @@ from deskmate.fs.disk_calls import Files
 from deskmate.stores.jsonl_store import JsonlStore
 from tests.chaos import letter, memory_folder
 from tests.chaos.files import independent_reader
-from tests.chaos.files.writer_process import LATER, PLAN
+from tests.chaos.files.writer_process import LATER, PLAN, Ended, Writers
 
-CHILD = Path(__file__).with_name("writer_process.py")
 FILES = {
     "mail/bob": ".teams/team/bob_inbox.jsonl",
     "board": ".tasks/team/board.jsonl",
@@ -44,18 +40,7 @@ PATHS = {
 }
 ALL = tuple((stream, ordinal) for stream, ordinals in (*PLAN, LATER) for ordinal in ordinals)
 TORN = b" <torn>"
-ENOUGH_SECONDS = 60
 HARD_STOP = 200
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a child ended, what it said before, and whether a fault was injected."""
-
-    code: int
-    said: list[list[str]]
-    fired: bool
-    errors: str
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +51,12 @@ def strace() -> str:
     if found is None:
         pytest.skip("strace is not installed: no faults injected into system calls")
     return found
+
+
+@pytest.fixture(scope="module")
+def writers(strace: str) -> Iterator[Writers]:
+    with memory_folder() as folder, Writers(strace, folder) as writers:
+        yield writers
 
 
 @pytest.fixture
@@ -83,33 +74,11 @@ class Fault:
     paths: tuple[str, ...] = PATHS["opening"] + PATHS["working"]
 
 
-def run_child(strace: str, workspace: Path, fault: Fault, when: str) -> Ended:
-    notes = workspace.with_suffix(".strace")
+def run_child(writers: Writers, workspace: Path, fault: Fault, when: str) -> Ended:
     paths = [word for path in fault.paths for word in ("-P", str(workspace / path))]
-    inject = ["-e", f"trace={fault.call}", "-e", f"inject={fault.call}:{fault.what}:when={when}"]
-    # The filter makes a child three times as fast, but signals are lost behind it.
-    filtered = [] if "signal=" in fault.what else ["--seccomp-bpf"]
-    command = [strace, "-f", "-qq", "-o", str(notes), *filtered, *inject, *paths]
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "pycache")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    child = subprocess.Popen(
-        [*command, sys.executable, str(CHILD), str(workspace)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
+    return writers.run(
+        workspace, ["-e", f"trace={fault.call}", "-e", f"inject={fault.call}:{fault.what}:when={when}", *paths]
     )
-    try:
-        said, errors = child.communicate(timeout=ENOUGH_SECONDS)
-    finally:
-        # Without strace its child would go on.
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-    traced = notes.read_text()
-    notes.unlink()
-    fired = "(INJECTED)" in traced or child.returncode == -signal.SIGKILL
-    return Ended(child.returncode, [line.split() for line in said.splitlines()], fired, errors)
 
 
 def check_left(workspace: Path, ended: Ended) -> None:
@@ -149,11 +118,11 @@ async def finish(workspace: Path) -> None:
         )
 
 
-async def check_every_point(strace: str, workspace: Path, fault: Fault) -> int:
+async def check_every_point(writers: Writers, workspace: Path, fault: Fault) -> int:
     """Inject at the first, second, ... such call until there are no more; return how many there were."""
     for point in count(1):
         assert point < HARD_STOP
-        ended = run_child(strace, workspace, fault, str(point))
+        ended = run_child(writers, workspace, fault, str(point))
         try:
             if not ended.fired or "error=" in fault.what:
                 # One error is no reason to give up.
@@ -192,14 +161,14 @@ async def check_every_point(strace: str, workspace: Path, fault: Fault) -> int:
     ],
 )
 async def test_a_process_killed_at_any_call_loses_and_doubles_nothing(
-    strace: str,
+    writers: Writers,
     workspace: Path,
     call: str,
     during: str,
     least: int,
     record_property: Callable[[str, object], None],
 ) -> None:
-    points = await check_every_point(strace, workspace, Fault(call, "signal=KILL", PATHS[during]))
+    points = await check_every_point(writers, workspace, Fault(call, "signal=KILL", PATHS[during]))
     record_property("points", points)
     assert points >= least
 
@@ -222,9 +191,9 @@ async def test_a_process_killed_at_any_call_loses_and_doubles_nothing(
     ],
 )
 async def test_a_call_that_fails_once_is_survived_by_trying_the_same_again(
-    strace: str, workspace: Path, call: str, error: str, least: int, record_property: Callable[[str, object], None]
+    writers: Writers, workspace: Path, call: str, error: str, least: int, record_property: Callable[[str, object], None]
 ) -> None:
-    points = await check_every_point(strace, workspace, Fault(call, f"error={error}"))
+    points = await check_every_point(writers, workspace, Fault(call, f"error={error}"))
     record_property("points", points)
     assert points >= least
 
@@ -236,9 +205,9 @@ async def test_a_call_that_fails_once_is_survived_by_trying_the_same_again(
 )
 @pytest.mark.parametrize("first", [1, 2])
 async def test_a_call_that_fails_for_ever_ends_in_our_error_and_leaves_nothing_half_done(
-    strace: str, workspace: Path, call: str, error: str, first: int
+    writers: Writers, workspace: Path, call: str, error: str, first: int
 ) -> None:
-    ended = run_child(strace, workspace, Fault(call, f"error={error}"), f"{first}+")
+    ended = run_child(writers, workspace, Fault(call, f"error={error}"), f"{first}+")
     assert ended.fired
     assert ended.code == 3, ended.errors
     check_left(workspace, ended)
@@ -247,8 +216,8 @@ async def test_a_call_that_fails_for_ever_ends_in_our_error_and_leaves_nothing_h
 
 @pytest.mark.anyio
 @pytest.mark.behaviour("M1")
-async def test_a_note_that_finds_no_room_on_the_disk_holds_up_no_mail(strace: str, workspace: Path) -> None:
-    ended = run_child(strace, workspace, Fault("pwrite64", "error=ENOSPC"), "1+")
+async def test_a_note_that_finds_no_room_on_the_disk_holds_up_no_mail(writers: Writers, workspace: Path) -> None:
+    ended = run_child(writers, workspace, Fault("pwrite64", "error=ENOSPC"), "1+")
     assert ended.fired
     assert len(ended.said) == len(ALL) + len(FILES)
     check_left(workspace, ended)
