@@ -20,8 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from pydantic import BaseModel
+
 ROOT = Path(__file__).parents[1]
 WARM = (
+    "deskmate.faces.cli.main",
     "deskmate.faces.cli.root_commands",
     "deskmate.faces.cli.run_command",
     "deskmate.faces.cli.team_commands",
@@ -30,7 +33,11 @@ WARM = (
     "deskmate.models.wires.anthropic",
     "anyio._backends._asyncio",
     "httpcore2",
+    "genai_prices.data",
     "genai_prices.data_snapshot",
+    "genai_prices.decompose",
+    "genai_prices.validation",
+    "tree_sitter",
     "tree_sitter_bash",
 )
 
@@ -92,9 +99,21 @@ def _write(file: int, data: bytes) -> None:
 # -- in the warm process ----------------------------------------------------------------------------
 
 
+def warm_up() -> None:
+    """Import all that a run imports, and build the models of pydantic that are built when first used."""
+    for module in WARM:
+        importlib.import_module(module)
+    models = BaseModel.__subclasses__()
+    while models:
+        model = models.pop()
+        model.model_rebuild(raise_errors=False)
+        models += model.__subclasses__()
+    # The forks share what is there now. To collect garbage in it would be to copy it.
+    gc.freeze()
+
+
 def serve(asked: socket.socket) -> list[str] | None:
     """Fork for each request. Return its arguments in the fork, and None in the warm process once nobody asks."""
-    gc.freeze()
     while True:
         head, files, _, _ = socket.recv_fds(asked, 4, 3)
         if not head:
@@ -118,8 +137,7 @@ def serve(asked: socket.socket) -> list[str] | None:
 
 
 if __name__ == "__main__":
-    for module in WARM:
-        importlib.import_module(module)
+    warm_up()
     wanted = serve(socket.socket(fileno=int(sys.argv[1])))
     if wanted is not None:
         from deskmate.faces.cli.main import main

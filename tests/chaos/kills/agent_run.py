@@ -5,10 +5,9 @@ A line of JSON comes in, `{"args": [...], "out": FILE, "fate": {...}}`, and one 
 file made, opened to be written, renamed, linked or removed, or a program started. Python tells of each before it is
 done, so that nothing of the product is replaced. `test_agent_kills` above keeps such a process.
 
-    python agent_run.py SIN ARGUMENTS       play `deskmate` once, and do wrong
+    python -m tests.chaos.kills.agent_run SIN ARGUMENTS       play `deskmate` once, and do wrong
 """
 
-import importlib
 import json
 import os
 import select
@@ -21,15 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-WARM = (
-    "deskmate.faces.cli.root_commands",
-    "deskmate.faces.cli.run_command",
-    "deskmate.models.wires.anthropic",
-    "anyio._backends._asyncio",
-    "httpcore2",
-    "genai_prices.data_snapshot",
-    "tree_sitter_bash",
-)
+from tests.warm_program import ROOT, warm_up
+
 DEEDS = {"os.mkdir", "os.rename", "os.link", "os.remove", "subprocess.Popen"}
 ENOUGH_SECONDS = 120
 
@@ -65,7 +57,8 @@ class Warm:
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self._out = folder / "out"
         self._process = subprocess.Popen(
-            [sys.executable, "-B", __file__],
+            [sys.executable, "-B", "-m", __name__],
+            cwd=ROOT,
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -101,8 +94,7 @@ class Warm:
 
 def serve() -> None:
     """Serve until the input ends. No thread is ever started here: it forks."""
-    for module in WARM:
-        importlib.import_module(module)
+    warm_up()
     for line in sys.stdin:
         wanted = json.loads(line)
         print(json.dumps(_forked(wanted["args"], Path(wanted["out"]), Fate(**wanted["fate"]))), flush=True)

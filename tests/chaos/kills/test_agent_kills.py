@@ -193,7 +193,7 @@ def test_a_command_that_outlives_its_agent_is_ended_and_told_as_interrupted(
 def test_an_agent_that_runs_a_call_twice_is_found_out(
     harness: KillHarness, unkilled: Unkilled, eventually: Eventually, sin: str, flaw: str
 ) -> None:
-    workspace, sinner = harness.workspace(sin), (agent_run.__file__, sin)
+    workspace, sinner = harness.workspace(sin), ("-m", agent_run.__name__, sin)
     killed_in_a_command(harness, workspace, eventually, commands=1, program=sinner)
     (workspace / HOLD).unlink()
     (sign,) = ledger(workspace)
