@@ -1,24 +1,30 @@
 """`deskmate` in a process of its own, without the half second that Python takes to import it.
 
 One warm process per test process has everything imported. It forks for each run, and the fork goes on as `deskmate`:
-with its own arguments, folder, environment, pipes and exit code. Tests of signals, terminals or the start itself begin
-`python -m deskmate` instead.
+with its own arguments, folder, environment, pipes or terminal, and exit code. Tests of the start itself begin
+`python -m deskmate` instead, and so do those that set what Python reads at its start, such as PYTHONPATH.
 
     python -m tests.warm_program SOCKET      be the warm process, at the inherited socket of that number
 """
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
+import termios
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -42,23 +48,67 @@ WARM = (
 )
 
 
+class WarmRun:
+    """A run of `deskmate` that was begun, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, told: socket.socket) -> None:
+        self._told = told
+        self.pid, self.returncode = int.from_bytes(told.recv(4), "big"), None  # type: int, int | None
+
+    def poll(self) -> int | None:
+        """Return the exit code, below zero if it was ended by a signal, or None as long as it runs."""
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit code. Raises TimeoutError if that takes too long."""
+        code = self._look(timeout)
+        if code is None:
+            raise TimeoutError(f"it still runs after {timeout} s")
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended. Nobody else has its number until its end was seen here."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._told], [], [], seconds)[0]:
+            self.returncode = int.from_bytes(self._told.recv(4), "big", signed=True)
+            self._told.close()
+        return self.returncode
+
+
+def begin_deskmate(
+    args: Sequence[str], *, folder: Path, env: Mapping[str, str], files: tuple[int, int, int], terminal: bool = False
+) -> WarmRun:
+    """Begin `deskmate` with these files as stdin, stdout and stderr. `terminal`: they are its terminal."""
+    warm = _warm_process()
+    ours, its = socket.socketpair()
+    request = {"args": list(args), "folder": str(folder), "env": dict(env), "terminal": terminal}
+    text = json.dumps(request).encode()
+    socket.send_fds(warm, [len(text).to_bytes(4, "big") + text], [its.fileno(), *files])
+    its.close()
+    return WarmRun(ours)
+
+
 def run_deskmate(
     args: Sequence[str], *, folder: Path, env: Mapping[str, str], stdin: bytes = b"", seconds: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `deskmate` to its end. Raises TimeoutError if that takes too long."""
-    warm = _warm_process()
     read_in, write_in = os.pipe()
     read_out, write_out = os.pipe()
     read_err, write_err = os.pipe()
-    request = json.dumps({"args": list(args), "folder": str(folder), "env": dict(env)}).encode()
-    socket.send_fds(warm, [len(request).to_bytes(4, "big") + request], [read_in, write_out, write_err])
+    run = begin_deskmate(args, folder=folder, env=env, files=(read_in, write_out, write_err))
     for given in (read_in, write_out, write_err):
         os.close(given)
     with ThreadPoolExecutor(3) as threads:
         out, err = threads.submit(_read, read_out), threads.submit(_read, read_err)
         threads.submit(_write, write_in, stdin).result(seconds)
-        warm.settimeout(seconds)
-        code = int.from_bytes(warm.recv(4), "big", signed=True)
+        code = run.wait(seconds)
         return subprocess.CompletedProcess(list(args), code, out.result(seconds), err.result(seconds))
 
 
@@ -114,26 +164,69 @@ def warm_up() -> None:
 
 def serve(asked: socket.socket) -> list[str] | None:
     """Fork for each request. Return its arguments in the fork, and None in the warm process once nobody asks."""
+    keepers = set[int]()
     while True:
-        head, files, _, _ = socket.recv_fds(asked, 4, 3)
+        head, given, _, _ = socket.recv_fds(asked, 4, 4)
+        # Each ends soon after its run. The last ones are left to the system.
+        keepers -= {pid for pid in keepers if os.waitpid(pid, os.WNOHANG)[0]}
         if not head:
             return None
+        told, *files = given
         request = json.loads(asked.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
-        pid = os.fork()
-        if not pid:
+        keeper = os.fork()
+        if not keeper:
             asked.close()
-            for number, file in enumerate(files):
-                os.dup2(file, number)
-                os.close(file)
-            os.chdir(request["folder"])
-            os.environ.clear()
-            os.environ.update(request["env"])
+            if pid := os.fork():
+                _see_to_end(pid, told, files)
+            os.close(told)
+            _become(request, files)
             args: list[str] = request["args"]
             return args
-        for file in files:
+        keepers.add(keeper)
+        for file in (told, *files):
             os.close(file)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        asked.send(code.to_bytes(4, "big", signed=True))
+
+
+def _see_to_end(pid: int, told: int, files: list[int]) -> None:
+    """Tell the number of a run, then its exit code. Never returns."""
+    for file in files:
+        os.close(file)
+    with socket.socket(fileno=told) as asker:
+        asker.send(pid.to_bytes(4, "big"))
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert ended
+        code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        asker.send(code.to_bytes(4, "big", signed=True))
+        # Until the asker knows, it may send a signal: nobody else may have the number.
+        asker.recv(1)
+    os.waitpid(pid, 0)
+    os._exit(0)
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    """Have the files, folder and environment of a run."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    if request["terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+
+
+def _end(code: int) -> None:
+    """End as Python does, but leave the memory to the system: to clear it up would be to copy it first."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
@@ -143,4 +236,4 @@ if __name__ == "__main__":
         from deskmate.faces.cli.main import main
 
         sys.argv = ["deskmate", *wanted]
-        sys.exit(main())
+        _end(main())

@@ -25,6 +25,7 @@ DESKMATE = (sys.executable, "-m", "deskmate")
 ODD = "\n".join(NAUGHTY).encode("utf-8", "replace").decode()
 LONG = "\n".join(f"line {number}" for number in range(300))
 ALICE = {"name": "alice", "role": "help", "prompt": "Report, once."}
+BOB = {"name": "bob", "role": "help", "prompt": "sleep"}
 
 
 def play(asked: Asked) -> Say:
@@ -37,6 +38,7 @@ def play(asked: Asked) -> Say:
         "hire": [Use("Task", ALICE)],
         "ls": [Use("bash", {"command": "ls"})],
         "wait": [Use("bash", {"command": "until test -e go; do sleep 0.05; done; echo at length"})],
+        "doze": [Use("Task", BOB), Use("bash", {"command": "sleep 60"})],
         "sleep": [Use("bash", {"command": "sleep 60"})],
         "odd": [Use("bash", {"command": f"printf '%s' '{ODD[:2000]}'"})],
         "fail": [Use("read_file", {"path": "nowhere.txt"})],
@@ -64,6 +66,10 @@ class ChatProgram:
         words = stdin.encode() if isinstance(stdin, str) else stdin
         ran = run_deskmate(args, folder=self.folder, env=self.env, stdin=words, seconds=SECONDS)
         return Ended(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+    def typed(self, line: str) -> Ended:
+        """Carry out a command line, without the word `deskmate`, with nothing to read."""
+        return self.piped("", *shlex.split(line))
 
     def in_shell(self, line: str) -> Ended:
         """Have a line run by a shell that knows the whole program as `deskmate`."""

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from deskmate.faces.common.terminal_text import width
+from tests.warm_program import begin_deskmate
 
 SECONDS = 30
 _CONTROL = re.compile(r"\x1b\[([?0-9;]*)([@-~])|\x1b([78DM=>])|([\r\n\b\x07])|([^\x1b])")
@@ -132,7 +133,14 @@ class Terminal:
     """The program at a terminal of its own, typed at by a test. It does not outlive the context."""
 
     def __init__(
-        self, args: list[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int], told: tuple[int, int]
+        self,
+        args: list[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        size: tuple[int, int],
+        told: tuple[int, int],
+        *,
+        warm: bool = True,
     ) -> None:
         columns, rows = size
         self.screen, self.raw, self._ended = Screen(columns, rows), "", False
@@ -140,15 +148,9 @@ class Terminal:
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", told[1], told[0], 0, 0))
         self.found = termios.tcgetattr(far)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "deskmate", *args],
-            cwd=cwd,
-            env={**env, "INPUTRC": "/dev/null"},
-            stdin=far,
-            stdout=far,
-            stderr=far,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        begin = begin_deskmate if warm else _begin_cold
+        self.process = begin(
+            args, folder=cwd, env={**env, "INPUTRC": "/dev/null"}, files=(far, far, far), terminal=True
         )
         # Kept by nobody but the program, it ends with it.
         os.close(far)
@@ -219,6 +221,23 @@ class Terminal:
         self.screen.feed(text)
 
 
+def _begin_cold(
+    args: Sequence[str], *, folder: Path, env: Mapping[str, str], files: tuple[int, int, int], terminal: bool
+) -> "subprocess.Popen[bytes]":
+    """Begin `python -m deskmate`, as `begin_deskmate` would begin a fork."""
+    stdin, stdout, stderr = files
+    return subprocess.Popen(
+        [sys.executable, "-m", "deskmate", *args],
+        cwd=folder,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=terminal,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+
+
 @contextmanager
 def at_terminal(
     *args: str,
@@ -228,7 +247,12 @@ def at_terminal(
     rows: int = 30,
     told: tuple[int, int] | None = None,
     term: str = "xterm",
+    warm: bool = True,
 ) -> Iterator[Terminal]:
-    """Have the program at a terminal. `told`: the size that the terminal tells, where that is not its own."""
-    with Terminal(list(args), cwd, {**env, "TERM": term}, (columns, rows), told or (columns, rows)) as terminal:
+    """Have the program at a terminal. `told`: the size that the terminal tells, where that is not its own.
+
+    `warm`: begin a fork of the warm process. Without it, Python itself starts.
+    """
+    size = (columns, rows)
+    with Terminal(list(args), cwd, {**env, "TERM": term}, size, told or size, warm=warm) as terminal:
         yield terminal

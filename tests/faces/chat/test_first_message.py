@@ -56,7 +56,7 @@ def test_a_screen_that_was_killed_before_a_word_is_gone_at_the_next_start(place:
     kill_screen(place)
     place.piped("hello\n")
     assert place.teams == ["main"]
-    assert place.in_shell("deskmate teams").stdout.count("main") == 1
+    assert place.typed("teams").stdout.count("main") == 1
 
 
 def test_a_screen_that_is_open_before_a_word_keeps_its_team(place: ChatProgram) -> None:
@@ -75,22 +75,22 @@ def test_a_conversation_of_commands_alone_leaves_the_last_team_the_last(place: C
     end = place.piped("/team\n/mode plan\n")
     assert end.stderr.endswith(f"{NOTHING_SAID}\n")
     assert place.teams == ["main"]
-    assert place.in_shell("deskmate board").stdout == "team main: no tasks\n"
+    assert place.typed("board").stdout == "team main: no tasks\n"
 
 
 def test_a_team_in_which_nothing_was_ever_said_is_not_the_last_team(place: ChatProgram) -> None:
     place.piped("hello\n")
     founded(place.folder, "web")
     for command in ("board", "cost"):
-        assert place.in_shell(f"deskmate {command}").stdout.startswith("team main")
-    assert "Hello." in place.in_shell("deskmate tail lead").stdout
+        assert place.typed(f"{command}").stdout.startswith("team main")
+    assert "Hello." in place.typed("tail lead").stdout
     place.piped("hello\n", "--continue")
     assert not (place.folder / ".teams/web/lead_inbox.jsonl").exists()
 
 
-@pytest.mark.parametrize("deed", ['run "tidy up"', 'run "tidy up" --new-team web', '--plain "tidy up" < /dev/null'])
+@pytest.mark.parametrize("deed", ['run "tidy up"', 'run "tidy up" --new-team web', '--plain "tidy up"'])
 def test_a_start_that_the_model_refuses_for_good_leaves_no_team(denied: ChatProgram, deed: str) -> None:
-    end = denied.in_shell(f"deskmate {deed}")
+    end = denied.typed(f"{deed}")
     assert end.code == 1
     assert "401" in end.stderr
     assert end.stderr.endswith("The model never answered, so no team was kept. Fix that, then try again.\n")
@@ -99,15 +99,15 @@ def test_a_start_that_the_model_refuses_for_good_leaves_no_team(denied: ChatProg
 
 
 def test_a_start_that_failed_names_no_team_to_programs(denied: ChatProgram) -> None:
-    result = json.loads(denied.in_shell("deskmate run x --output json").stdout)
+    result = json.loads(denied.typed("run x --output json").stdout)
     assert (result["team"], result["end"]) == (None, "parked")
 
 
 def test_a_team_that_was_answered_is_kept_when_the_model_fails_later(tmp_path: Path) -> None:
     with chat_program(tmp_path, faults=lambda number, asked: ErrorStatus(401) if number else None) as place:
-        assert place.in_shell("deskmate run hello").code == 0
-        for deed in ("resume main more", "--team main 'go on' < /dev/null"):
-            end = place.in_shell(f"deskmate {deed}")
+        assert place.typed("run hello").code == 0
+        for deed in ("resume main more", "--team main 'go on'"):
+            end = place.typed(f"{deed}")
             assert (end.code, place.teams) == (1, ["main"])
             assert "deskmate resume main" in end.stderr
 
@@ -115,8 +115,8 @@ def test_a_team_that_was_answered_is_kept_when_the_model_fails_later(tmp_path: P
 @pytest.mark.parametrize("deed", ["--plain --team kelvn -- hello", "run hello --team kelvn"])
 def test_a_team_that_is_not_there_is_not_begun_by_its_name(place: ChatProgram, deed: str) -> None:
     for team in ("kelvin", "main"):
-        place.in_shell(f"deskmate run hello --new-team {team}")
-    end = place.in_shell(f"deskmate {deed}")
+        place.typed(f"run hello --new-team {team}")
+    end = place.typed(f"{deed}")
     assert end.code == 2
     assert end.stderr.splitlines()[-3:] == [
         f"deskmate: There is no team 'kelvn' in {place.folder}",
@@ -128,23 +128,23 @@ def test_a_team_that_is_not_there_is_not_begun_by_its_name(place: ChatProgram, d
 
 def test_a_new_team_has_the_name_that_it_was_given_and_only_a_free_one(place: ChatProgram) -> None:
     assert place.piped("hello\n", "--new-team", "web").code == 0
-    assert place.in_shell("deskmate run hello --new-team api").code == 0
+    assert place.typed("run hello --new-team api").code == 0
     for deed in ("--plain --new-team web -- hello", "run hello --new-team web"):
-        end = place.in_shell(f"deskmate {deed}")
+        end = place.typed(f"{deed}")
         assert end.code == 2
         assert end.stderr.splitlines()[-1] == "To continue it, run: deskmate --team web"
     assert place.teams == ["api", "web"]
 
 
 def test_a_run_continues_the_team_that_it_names(place: ChatProgram) -> None:
-    place.in_shell("deskmate run hello --new-team web")
-    assert place.in_shell("deskmate run 'once more' --team web").code == 0
-    assert "once more" in place.in_shell("deskmate inbox lead web").stdout
+    place.typed("run hello --new-team web")
+    assert place.typed("run 'once more' --team web").code == 0
+    assert "once more" in place.typed("inbox lead web").stdout
     assert place.teams == ["web"]
 
 
 @pytest.mark.parametrize("two", ["--team web --new-team api", "--continue --new-team api", "--team web --continue"])
 def test_only_one_team_can_be_chosen(place: ChatProgram, two: str) -> None:
-    end = place.in_shell(f"deskmate {two} -- hello")
+    end = place.typed(f"{two} -- hello")
     assert (end.code, place.teams) == (2, [])
     assert "Choose one of --team, --new-team and --continue." in end.stderr

@@ -39,7 +39,7 @@ def test_the_tasks_that_are_left_open_are_named_on_leaving(place: ChatProgram) -
     place.piped("hello\n")
     for subject in ("write docs", "test it"):
         # For nobody who is there, so that it stays open.
-        assert place.in_shell(f"deskmate board add '{subject}' --role nobody").code == 0
+        assert place.typed(f"board add '{subject}' --role nobody").code == 0
     end = place.piped("hello\n", "--continue")
     assert end.code == 0
     assert end.stderr.endswith(f"\n2 of 2 tasks open: #1 write docs, #2 test it\n{PARTING}")

@@ -75,7 +75,7 @@ def test_mode_says_who_plans_and_ends_it(place: ChatProgram) -> None:
 
 
 def test_the_plan_of_a_run_is_its_answer(place: ChatProgram) -> None:
-    end = place.in_shell("deskmate run 'change it' --permission-mode plan")
+    end = place.typed("run 'change it' --permission-mode plan")
     assert (end.code, end.stdout) == (0, f"{PLAN}\n")
     assert end.stderr.splitlines()[-1] == "To answer it, run: deskmate --team main"
     end = place.piped("/yes 1\n/yes 2\n", "--team", "main")
@@ -83,7 +83,7 @@ def test_the_plan_of_a_run_is_its_answer(place: ChatProgram) -> None:
 
 
 def test_a_run_says_in_json_that_it_ended_in_a_plan(place: ChatProgram) -> None:
-    end = place.in_shell("deskmate run 'change it' --permission-mode plan --output json")
+    end = place.typed("run 'change it' --permission-mode plan --output json")
     result = json.loads(end.stdout)
     assert (end.code, result["end"], result["text"]) == (0, "planned", PLAN)
 

@@ -129,9 +129,9 @@ def test_a_question_of_a_team_that_is_played_is_answered_from_another_shell(
         process.stdin.write("ls\n")
         process.stdin.flush()
         deadline = time.monotonic() + SECONDS
-        while "may I use bash" not in place.in_shell("deskmate answer").stdout:
+        while "may I use bash" not in place.typed("answer").stdout:
             assert time.monotonic() < deadline
-        assert place.in_shell("deskmate answer yes").stdout == "yes to lead@main: bash ls\n"
+        assert place.typed("answer yes").stdout == "yes to lead@main: bash ls\n"
         stdout, _ = process.communicate(timeout=SECONDS)
     assert stdout == "I ls.\nDone.\n"
 
@@ -151,7 +151,7 @@ def test_in_a_conversation_all_are_spoken_to_by_their_name(shared: ChatProgram, 
     end = place.piped("hire\n@all hello\n")
     assert end.code == 0
     assert "said to lead, alice" in end.stderr
-    assert "to all" in place.in_shell("deskmate inbox alice").stdout
+    assert "to all" in place.typed("inbox alice").stdout
 
 
 def test_inbox_and_tail_are_about_the_last_team_and_its_lead_unless_said_otherwise(place: Path, env: Env) -> None:

@@ -28,7 +28,7 @@ def test_a_conversation_at_a_terminal_falls_back_to_the_plain_chat(
     shared: ChatProgram, tmp_path: Path, blocked: str
 ) -> None:
     place = shared.own(tmp_path, NO_COLOR="1", PYTHONPATH=blocked)
-    with at_terminal(cwd=place.folder, env=place.env, columns=200) as terminal:
+    with at_terminal(cwd=place.folder, env=place.env, columns=200, warm=False) as terminal:
         terminal.say("hello")
         terminal.see("I am here.")
         terminal.prompted()
@@ -42,7 +42,7 @@ def test_a_conversation_at_a_terminal_falls_back_to_the_plain_chat(
 
 def test_the_plain_chat_is_no_reason_for_a_notice(shared: ChatProgram, tmp_path: Path, blocked: str) -> None:
     place = shared.own(tmp_path, NO_COLOR="1", PYTHONPATH=blocked)
-    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=200) as terminal:
+    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=200, warm=False) as terminal:
         terminal.prompted()
         terminal.type("\x04")
         assert terminal.end() == 0
@@ -51,7 +51,7 @@ def test_the_plain_chat_is_no_reason_for_a_notice(shared: ChatProgram, tmp_path:
 
 def test_the_demo_on_a_screen_is_refused_with_the_command_that_installs_it(tmp_path: Path, blocked: str) -> None:
     env = environment(tmp_path, PYTHONPATH=blocked)
-    with at_terminal("demo", "--tui", cwd=tmp_path, env=env, columns=200) as terminal:
+    with at_terminal("demo", "--tui", cwd=tmp_path, env=env, columns=200, warm=False) as terminal:
         assert terminal.end() == 2
     assert "--tui needs the terminal UI" in terminal.raw
     assert "[all]" in terminal.raw
