@@ -13,7 +13,7 @@ from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, WaitsOn, Working
 from deskmate.runtime.event_lines import from_line, to_line
-from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent, TeamStarted
+from deskmate.runtime.events import Arrived, Changed, Printed, Recorded, Streamed, TeamEvent, TeamStarted
 
 # Words of any kind, lone surrogates aside: no stream holds them.
 WORDS = st.text(max_size=20)
@@ -67,6 +67,7 @@ STATUSES: st.SearchStrategy[Status] = st.one_of(
 HAPPENINGS: st.SearchStrategy[TeamEvent] = st.one_of(
     st.builds(Streamed, WORDS, DELTAS),
     st.builds(Recorded, WORDS, NUMBERS, ENTRIES),
+    st.builds(Printed, WORDS, WORDS, WORDS),
     st.builds(Changed, WORDS, STATUSES),
     st.builds(Arrived, WORDS, WORDS, WORDS),
     st.builds(TeamStarted, WORDS),

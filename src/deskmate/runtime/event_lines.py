@@ -12,7 +12,7 @@ from deskmate.core.agent.entries import read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.status import Left, status_detail, status_of, status_word
-from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
+from deskmate.runtime.events import Arrived, Changed, Printed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 
 
 def to_line(event: TeamEvent) -> str:
@@ -33,6 +33,8 @@ def from_line(line: str | bytes) -> TeamEvent | None:
         case {"type": "recorded", "member": str(member), "number": int(number), "entry": dict() as body}:
             entry = read_entry(body)
             return None if isinstance(entry, Foreign) else Recorded(member, number, entry)
+        case {"type": "printed", "member": str(member), "call": str(call), "text": str(text)}:
+            return Printed(member, call, text)
         case {"type": "changed", "member": str(member), "word": str(word), "detail": str(detail)}:
             status = status_of(word, detail, agreed=fields.get("agreed") is True)
             return None if status is None else Changed(member, status)
@@ -52,6 +54,8 @@ def _fields(event: TeamEvent) -> dict[str, Any]:
             return {"type": "streamed", "member": member, "delta": {"type": _kind(delta), **asdict(delta)}}
         case Recorded(member, number, entry):
             return {"type": "recorded", "member": member, "number": number, "entry": entry.model_dump(mode="json")}
+        case Printed(member, call, text):
+            return {"type": "printed", "member": member, "call": call, "text": text}
         case Changed(member, status):
             told = {"type": "changed", "member": member, "word": status_word(status), "detail": status_detail(status)}
             return {**told, "agreed": True} if isinstance(status, Left) and status.agreed else told

@@ -30,6 +30,15 @@ class Recorded:
 
 
 @frozen
+class Printed:
+    """What a command of a member has printed so far: its end, while it runs."""
+
+    member: str
+    call: str
+    text: str
+
+
+@frozen
 class Changed:
     """A member has another status now."""
 
@@ -61,7 +70,7 @@ class TeamStarted:
     team: str
 
 
-TeamEvent: TypeAlias = Streamed | Recorded | Changed | Seated | Arrived | TeamStarted
+TeamEvent: TypeAlias = Streamed | Recorded | Printed | Changed | Seated | Arrived | TeamStarted
 Listener: TypeAlias = Callable[[TeamEvent], None]
 
 

@@ -74,7 +74,7 @@ async def on_screen(
 ) -> AsyncIterator[ScreenHarness]:
     """Show a session."""
     app = DeskmateApp(session, feed, **options)  # type: ignore[arg-type]
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         screen = ScreenHarness(app, pilot, session, feed)
         await screen.until(lambda: any("to lead" in line for line in screen.lines))
         yield screen
@@ -82,7 +82,13 @@ async def on_screen(
 
 @asynccontextmanager
 async def show_live_team(
-    folder: Path, provider: FakeProvider, size: tuple[int, int], words: str | None = None, **options: object
+    folder: Path,
+    provider: FakeProvider,
+    size: tuple[int, int],
+    words: str | None = None,
+    *,
+    permission_mode: str = "default",
+    **options: object,
 ) -> AsyncIterator[ScreenHarness]:
     """Show a team that is played, its models at a provider."""
     environ = {
@@ -92,6 +98,6 @@ async def show_live_team(
         "ANTHROPIC_BASE_URL": provider.url,
     }
     feed = Feed()
-    wanted = RunRequest(folder, words, None, load(environ, {"sandbox": False}))
+    wanted = RunRequest(folder, words, None, load(environ, {"sandbox": False, "permission_mode": permission_mode}))
     async with attended(wanted, feed) as session, on_screen(session, feed, size, **options) as screen:
         yield screen

@@ -68,6 +68,20 @@ async def test_an_answer_is_seen_while_it_comes(tmp_path: Path) -> None:
         await screen.sees_no("word59")
 
 
+async def test_what_a_command_prints_is_seen_while_it_runs_and_how_long_it_takes(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    command = f"for n in 1 2 3 4; do echo line $n; done; until test -e {gate}; do read -t 0.1 <> <(:); done; echo end"
+    script = [Say("I run it.", [Use("bash", {"command": command})]), Say("It ran.")]
+    async with (
+        FakeProvider(script) as provider,
+        show_live_team(tmp_path, provider, SMALL, "go", permission_mode="dontAsk") as screen,
+    ):
+        await screen.sees("│ line 2", "│ line 3", "│ line 4", "0:0")
+        await screen.sees_no("│ line 1")
+        gate.touch()
+        await screen.sees("│ end", "▸ 5 lines", "It ran.")
+
+
 async def test_a_slow_answer_stands_there_once_when_it_is_done(tmp_path: Path) -> None:
     plan: Plan = {0: Slow(30, 0.02)}
     async with (

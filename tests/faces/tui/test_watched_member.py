@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from deskmate.errors import StoreCorrupt
+from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.watched_member import Watching
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 async def test_before_a_transcript_is_read_nothing_of_it_is_said_to_be_unheard(tmp_path: Path) -> None:
     async with session_at(await at_work(tmp_path)) as session:
         read = anyio.Event()
-        watching = Watching(session, read.set)
+        watching = Watching(session, Activity(lambda: 0.0), read.set)
         assert watching.items == []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watching.follow)
@@ -33,7 +34,7 @@ async def test_before_a_transcript_is_read_nothing_of_it_is_said_to_be_unheard(t
 async def test_what_was_read_of_a_member_is_kept_while_another_is_watched(tmp_path: Path) -> None:
     folder = await at_work(tmp_path)
     async with session_at(folder) as session:
-        watching = Watching(session, lambda: None)
+        watching = Watching(session, Activity(lambda: 0.0), lambda: None)
         for name in ("lead", "dave", "lead"):
             watching.choose(name)
             with anyio.move_on_after(0.2):

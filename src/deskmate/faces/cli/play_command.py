@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Streamed, TeamEvent, TeammateRun
+from deskmate.app import Feed, Printed, Streamed, TeamEvent, TeammateRun
 from deskmate.app.teammate_process import CORRUPT_EXIT, CORRUPTIONS
 from deskmate.faces.common.error_log import discreet, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
@@ -56,7 +56,7 @@ async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSigna
 
     def hear(event: TeamEvent) -> None:
         # A complete reply is recorded anyway, so a slow reader does not need its parts.
-        if not (isinstance(event, Streamed) and stdout.behind):
+        if not (isinstance(event, Printed | Streamed) and stdout.behind):
             stdout.put(app.to_line(event) + "\n")
 
     feed = Feed()

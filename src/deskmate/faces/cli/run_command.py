@@ -9,7 +9,7 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Outcome, RunRequest, TeamEvent, TeamStarted
+from deskmate.app import Feed, Outcome, Printed, RunRequest, TeamEvent, TeamStarted
 from deskmate.core.policy.permissions import Mode
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
@@ -112,7 +112,8 @@ class _Run:
     def _hear(self, event: TeamEvent) -> None:
         if isinstance(event, TeamStarted):
             self._team = event.team
-        if self._output == "stream-json":
+        # What a command prints is in its result. The rest is only for screens.
+        if self._output == "stream-json" and not isinstance(event, Printed):
             self._stdout.put(app.to_line(event) + "\n")
 
     def _tell(self, outcome: Outcome) -> None:

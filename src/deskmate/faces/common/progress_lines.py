@@ -12,7 +12,7 @@ from typing import assert_never
 
 import click
 
-from deskmate.app import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
+from deskmate.app import Arrived, Changed, Printed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 from deskmate.core.agent.entries import Entry, Said
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
@@ -62,6 +62,8 @@ class Progress:
                 show(member, status_text(status))
             case Arrived(member, sender):
                 self._show_live(member, f"message from {sender} waiting")
+            case Printed(member, _, text):
+                self._show_live(member, text.rstrip().rpartition("\n")[2])
             case Seated(member, colour):
                 self._colours[member] = colour
             case TeamStarted(team):

@@ -17,6 +17,8 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 # Invisible, or look like a space, although no Unicode category says so.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 TAB_CELLS = 4
+# Between the first line and the last in the gist of a text.
+GIST_GAP = " … "
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -75,7 +77,7 @@ def _escaped(character: str) -> str:
 def gist(text: str) -> str:
     """Return the first line of a text and, if there are more, the last, which often says how a command ended."""
     lines = [line for line in map(one_line, clean(text).splitlines()) if line]
-    return " … ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
+    return GIST_GAP.join(dict.fromkeys([*lines[:1], *lines[-1:]]))
 
 
 def cut(text: str, cells: int) -> str:

@@ -154,3 +154,9 @@ def ago(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {name}"
     return f"{max(0, int(seconds))} s"
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as a clock shows it: `0:42`."""
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -1,14 +1,16 @@
 """The terminal UI: a team on one screen.
 
-tui_start       from arguments to exit code
-demo_screen     the demo on a screen
-screen_app      what people do on the screen
-team_screen     the panels, focus, and when they are drawn
-help_screen     every key and command
-watched_member  whose transcript is shown
-theme           colours
-panels          the panels of the screen
-drawing         lines, rows and items
+tui_start        from arguments to exit code
+demo_screen      the demo on a screen
+screen_app       what people do on the screen
+team_screen      the panels, focus, and when they are drawn
+help_screen      every key and command
+watched_member   whose transcript is shown
+member_activity  what each member is doing now
+clipboard        copy a text and say so
+theme            colours
+panels           the panels of the screen
+drawing          lines, rows and items
 """
 
 from typing import TYPE_CHECKING

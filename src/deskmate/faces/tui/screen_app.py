@@ -20,6 +20,7 @@ from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
+from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.panels.question_panel import QuestionsPanel
 from deskmate.faces.tui.team_screen import TeamScreen
@@ -122,7 +123,7 @@ class DeskmateApp(App[None]):
         The second time, or after the demo has ended, leave.
         """
         if selected := self._team.get_selected_text():
-            self.copy_to_clipboard(selected)
+            copy(self, selected)
             self._team.clear_selection()
             return
         if self._team.drop_draft():

@@ -23,6 +23,7 @@ from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
+from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.panels.board_panel import BoardPanel
 from deskmate.faces.tui.panels.conversation_panel import Conversation
 from deskmate.faces.tui.panels.draft_input import Draft
@@ -76,7 +77,9 @@ class TeamScreen(Screen[None]):
         self._looked = True
         self._ends = False
         self._colours: Mapping[str, str] = {}
-        self.watching = Watching(session, self._changed.set)
+        self._activity = Activity(now)
+        feed.listen(self._activity.hear)
+        self.watching = Watching(session, self._activity, self._changed.set)
         feed.listen(self.watching.hear)
         session.listen(self._look)
 

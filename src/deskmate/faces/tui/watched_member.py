@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
-from deskmate.app import Recorded, Streamed, TeamEvent
+from deskmate.app import Printed, Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
 from deskmate.core.agent.entries import Compacted, Said
 from deskmate.core.log.names import LEAD, USER
@@ -20,6 +20,7 @@ from deskmate.faces.common.items.mail_items import mail_items
 from deskmate.faces.common.items.transcript_items import NoticeItem, ShownItem
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
+from deskmate.faces.tui.member_activity import Activity
 
 # Entries written within this time are read together.
 _BREATH_SECONDS = 0.1
@@ -27,10 +28,10 @@ _PATIENCE_BREATHS = 20
 
 
 class Watching:
-    """The watched member. `wake`: called when there is something to draw."""
+    """The watched member. `activity`: what it is doing. `wake`: called when there is something to draw."""
 
-    def __init__(self, session: Session, wake: Callable[[], None]) -> None:
-        self._session, self._wake = session, wake
+    def __init__(self, session: Session, activity: Activity, wake: Callable[[], None]) -> None:
+        self._session, self._activity, self._wake = session, activity, wake
         self._team = session.team
         self._read: dict[str, ItemHistory] = {}
         self._live, self._is_read = Live(), False
@@ -48,6 +49,8 @@ class Watching:
                 self._wake()
             case Recorded(member, number, Said() | Compacted()) if member == self.chosen:
                 self._live.record(number)
+            case Printed(member) if member == self.chosen:
+                self._wake()
 
     async def follow(self) -> None:
         """Read the chosen member's transcript and everything added to it, as long as it exists.
@@ -96,7 +99,8 @@ class Watching:
             and isinstance(letter.envelope.message, Plain)
         )
         unheard = mail_items(replace(letter, heard=False) for letter in sent if letter.envelope.id not in read.heard)
-        return [*read.all, *self._live.items, *unheard] or [self._nothing]
+        told = [self._activity.with_clock(self.chosen, item) for item in read.all]
+        return [*told, *self._live.items, *unheard] or [self._nothing]
 
     @property
     def _nothing(self) -> NoticeItem:

@@ -1,11 +1,20 @@
-"""What a model is saying now, for live display.
+"""What a model is saying and a command is printing now, for live display.
 
 No secret is shown: the end of the text is held back while it may be the beginning of one. Mostly that is one word.
 """
 
+from typing import NoReturn
+
+import anyio
+
 from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.runtime.events import Feed, Streamed
+from deskmate.runtime.events import Feed, Printed, Streamed
+
+# How often to look at what a command has printed, and how much of its end is shown.
+_LOOK_SECONDS = 0.5
+_SHOWN_CHARS = 2_000
 
 
 class LiveWords:
@@ -42,3 +51,15 @@ class LiveWords:
     def _tell(self, text: str) -> None:
         if text:
             self._feed.tell(Streamed(self._member, self._kind(text)))
+
+
+async def tell_output(member: str, call: str, printed: LiveOutput, feed: Feed, redaction: Redaction) -> NoReturn:
+    """Tell what a command has printed whenever there is more, for as long as this runs."""
+    told = ""
+    while True:
+        await anyio.sleep(_LOOK_SECONDS)
+        # Before it is cut: half a secret would not be recognised.
+        text = redaction.text(printed.look()[0])[-_SHOWN_CHARS:]
+        if text != told:
+            told = text
+            feed.tell(Printed(member, call, text))

@@ -34,12 +34,16 @@ from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
+from deskmate.runtime.events import Feed
+from deskmate.runtime.perform.live_words import tell_output
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 
+# The tool whose output is shown while it runs.
+COMMAND_TOOL = "bash"
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
@@ -277,11 +281,20 @@ class Calls:
         await self._end([Result(text, ok=False).did(id_) for id_, text in texts.items()])
 
     async def _run(self, call: OpenCall) -> None:
-        result = await self._bounded(call.id, await self._result(call))
+        async with task_group() as tasks:
+            if call.tool == COMMAND_TOOL:
+                printed = self._printed.setdefault(call.id, LiveOutput())
+                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, *self._telling)
+            result = await self._bounded(call.id, await self._result(call))
+            tasks.cancel_scope.cancel()
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._end([result.did(call.id)])
         self._printed.pop(call.id, None)
+
+    @property
+    def _telling(self) -> tuple[Feed, Redaction]:
+        return self._team_state.feed, self._team_state.writer.redaction
 
     async def _end(self, ends: Iterable[Did]) -> None:
         """Record the ends of calls, together with those of calls that end while this waits for its turn."""

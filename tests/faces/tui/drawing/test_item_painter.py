@@ -30,8 +30,9 @@ from deskmate.faces.common.items.transcript_items import (
     fold_of,
 )
 from deskmate.faces.common.text_tables import Cell
-from deskmate.faces.tui.drawing.item_painter import lines_of, style_of
+from deskmate.faces.tui.drawing.item_painter import PaintLook, lines_of, style_of
 from deskmate.faces.tui.drawing.line_layout import Layout
+from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import obeyed
 
@@ -42,7 +43,11 @@ MAKE = {"command": "make"}
 
 
 def painted(item: ShownItem, *, folded: bool = False, width: int = 40) -> list[Text]:
-    return lines_of(item, folded=folded, width=width, colours=COLOURS, console=CONSOLE)
+    return [line.text for line in laid(item, folded=folded, width=width)]
+
+
+def laid(item: ShownItem, *, folded: bool = False, width: int = 40) -> list[WrappedLine]:
+    return lines_of(item, PaintLook(width, COLOURS, CONSOLE), folded=folded)
 
 
 def plain(item: ShownItem, *, folded: bool = False, width: int = 40) -> list[str]:
@@ -95,9 +100,11 @@ def test_a_message_that_nobody_has_heard_says_so() -> None:
     assert plain(replace(mail("go", "user"), heard=False)) == ["▌ you not read yet", "▌ go"]
 
 
-def test_a_call_is_one_line_while_folded_and_all_of_it_unfolded() -> None:
+def test_a_folded_command_shows_its_last_three_lines_and_all_of_them_unfolded() -> None:
     item = CallItem("1", "bash", MAKE, CallState.DONE, "a\nb")
-    assert plain(item, folded=True) == ["✓ bash make  ▸ 2 lines"]
+    assert plain(item, folded=True) == ["✓ bash make  ▸ 2 lines", "  │ a", "  │ b"]
+    longer = CallItem("1", "bash", MAKE, CallState.DONE, "a\nb\n\nc\nd\n")
+    assert plain(longer, folded=True) == ["✓ bash make  ▸ 5 lines", "  │ b", "  │ c", "  │ d"]
     assert plain(item) == ["✓ bash make  ▾ 2 lines", "  │ command: make", "  │ a", "  │ b"]
 
 
@@ -106,12 +113,12 @@ def test_the_lines_that_a_command_printed_are_counted_not_those_that_the_model_r
     history.add(1, Said(calls=(Call(tool="bash", arguments={"command": "seq 100000"}),)))
     history.add(2, Did(call="bob:1.0", text="1\n[575,000 bytes left out]\n100000", lines=100_000))
     (item,) = history.all
-    assert plain(item, folded=True) == ["✓ bash seq 100000  ▸ 100,000 lines"]
+    assert plain(item, folded=True)[0] == "✓ bash seq 100000  ▸ 100,000 lines"
 
 
 def test_a_call_with_much_to_say_says_the_beginning_until_it_is_unfolded() -> None:
     item = CallItem("1", "bash", {"command": "x" * 500}, CallState.FAILED, "cc\n" * 3)
-    (head, why) = plain(item, folded=True, width=400)
+    (head, why, *_) = plain(item, folded=True, width=400)
     assert head == f"✗ bash {'x' * 199}…  ▸ 3 lines"
     assert why == "  cc"
     assert "x" * 300 in plain(item, width=600)[1]
@@ -128,21 +135,45 @@ def test_why_a_call_failed_is_shown_once() -> None:
 
 def test_a_call_that_failed_shows_why_while_folded() -> None:
     item = CallItem("1", "bash", MAKE, CallState.FAILED, "cc\nerror: x")
-    assert plain(item, folded=True) == ["✗ bash make  ▸ 2 lines", "  error: x"]
+    assert plain(item, folded=True) == ["✗ bash make  ▸ 2 lines", "  error: x", "  │ cc"]
 
 
-def test_a_diff_is_green_and_red_and_counted() -> None:
-    item = CallItem("1", "edit_file", {"path": "a.py"}, CallState.DONE, diff="@@ -1 +1 @@\n-one\n+two\n three")
-    lines = painted(item)
-    assert lines[0].plain == "✓ edit_file a.py  ▾ +1 -1"
-    styles = [str(line.spans[-1].style) for line in lines[1:]]
-    assert styles == ["dim cyan", "red", "green", "dim"]
+def test_a_failed_command_shows_the_line_of_its_traceback_that_says_why() -> None:
+    printed = (
+        "collecting\nTraceback (most recent call last):\n  File 'a.py', line 3\n    f()\nValueError: no\nexit status 1"
+    )
+    item = CallItem("1", "bash", MAKE, CallState.FAILED, printed)
+    head, why, *last = plain(item, folded=True, width=60)
+    assert (head, why) == ("✗ bash make  ▸ 6 lines", "  ValueError: no (exit status 1)")
+    assert last == ["  │     f()", "  │ exit status 1"]
+
+
+def test_a_running_command_shows_a_clock_and_what_it_has_printed_last() -> None:
+    item = CallItem("1", "bash", MAKE, CallState.RUNNING, "1\n2\n3\n4\n", seconds=42)
+    assert plain(item, folded=True) == ["… bash make  0:42  ▸", "  │ 2", "  │ 3", "  │ 4"]
+
+
+def test_a_diff_has_line_numbers_colours_and_is_counted() -> None:
+    diff = "@@ -9,3 +9,3 @@\n import os\n-one = 1\n+two = 'x'\n three\n@@ -90 +90 @@\n+end"
+    lines = painted(CallItem("1", "edit_file", {"path": "a.py"}, CallState.DONE, diff=diff))
+    assert [line.plain for line in lines] == [
+        "✓ edit_file a.py  ▾ +2 -1",
+        "  │  9   import os",
+        "  │ 10 - one = 1",
+        "  │ 10 + two = 'x'",
+        "  │ 11   three",
+        "  │ ⋯",
+        "  │ 90 + end",
+    ]
+    styles = [{str(span.style) for span in line.spans} for line in lines]
+    assert "bold red" in styles[2]
+    assert {"bold green", "yellow"} <= styles[3]
 
 
 def test_a_result_without_end_is_cut_and_says_how_to_see_it_all() -> None:
-    lines = plain(CallItem("1", "bash", {}, CallState.DONE, "x\n" * 1000), width=100)
-    assert len(lines) == 402
-    assert lines[-1].startswith("  │ … 600 more lines")
+    lines = plain(CallItem("1", "bash", {}, CallState.DONE, "x\n" * 6000), width=100)
+    assert len(lines) == 5002
+    assert lines[-1].startswith("  │ … 1,000 more lines")
 
 
 def test_a_long_line_is_cut_until_it_is_unfolded() -> None:
@@ -191,8 +222,8 @@ def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(
     before: list[ShownItem], after: list[ShownItem]
 ) -> None:
     anew, over = (
-        Layout(lambda item, folded: painted(item, folded=folded)),
-        Layout(lambda item, folded: painted(item, folded=folded)),
+        Layout(lambda item, folded: laid(item, folded=folded)),
+        Layout(lambda item, folded: laid(item, folded=folded)),
     )
     over.lay(before, is_folded)
     over.lay(after, is_folded)
@@ -205,7 +236,7 @@ def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(
 
 @given(ITEMS)
 def test_every_line_belongs_to_the_item_whose_span_it_is_in(items: list[ShownItem]) -> None:
-    layout = Layout(lambda item, folded: painted(item, folded=folded))
+    layout = Layout(lambda item, folded: laid(item, folded=folded))
     layout.lay(items, is_folded)
     for item in items:
         first, last = layout.span(item.key) or (0, 0)
@@ -218,9 +249,9 @@ def test_every_line_belongs_to_the_item_whose_span_it_is_in(items: list[ShownIte
 def test_what_did_not_change_is_not_painted_again() -> None:
     drawn: list[str] = []
 
-    def paint(item: ShownItem, folded: bool) -> list[Text]:
+    def paint(item: ShownItem, folded: bool) -> list[WrappedLine]:
         drawn.append(item.key)
-        return painted(item, folded=folded)
+        return laid(item, folded=folded)
 
     layout = Layout(paint)
     first = [WordsItem(str(n), "x") for n in range(5)]

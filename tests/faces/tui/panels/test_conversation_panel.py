@@ -33,6 +33,11 @@ def drawn(screen: ScreenHarness) -> Conversation:
 
 async def add(screen: ScreenHarness, folder: Path, *texts: str) -> None:
     """Have the lead say something, in another process for all that the screen knows."""
+    await add_words(folder, *texts)
+
+
+async def add_words(folder: Path, *texts: str) -> None:
+    """Have the lead say something."""
     async with hands(folder) as team:
         await record(team, "lead", *(Said(text=text) for text in texts))
 
@@ -184,7 +189,7 @@ async def test_all_unfold_and_fold(tmp_path: Path) -> None:
         await screen.press("f6", "O")
         await screen.sees("test 29 passed", "E501 too long", "Then the tests.", "command: make serve")
         await screen.press("O")
-        await screen.sees_no("test 29 passed")
+        await screen.sees_no("test 0 passed")
 
 
 async def test_a_click_unfolds(tmp_path: Path) -> None:
@@ -203,17 +208,32 @@ async def test_without_a_choice_the_last_that_can_be_unfolded_is(tmp_path: Path)
 
 
 async def test_what_is_selected_with_the_mouse_is_copied_and_nothing_is_folded_or_interrupted(tmp_path: Path) -> None:
-    async with show_team(await at_work(tmp_path), SMALL) as screen:
-        await screen.sees("make serve", "▌ The schema is done")
+    async with show_team(await at_work(tmp_path), (80, 40)) as screen:
+        await screen.sees("make serve", "make test", "make lint")
         first = next(y for y, line in enumerate(screen.lines) if "make test" in line)
         last = next(y for y, line in enumerate(screen.lines) if "make lint" in line)
         await screen.pilot.mouse_down(offset=(3, first))
         await screen.pilot.hover(offset=(16, last))
         await screen.pilot.mouse_up(offset=(16, last))
         await screen.press("ctrl+c")
-        assert screen.app.clipboard == "bash make test  ▸ 30 lines\n ✗ bash make lint"
+        last_lines = "test 27 passed\ntest 28 passed\ntest 29 passed"
+        assert screen.app.clipboard == f"bash make test\n{last_lines}\nbash make lint"
+        await screen.sees("Copied 5 lines")
         await screen.sees("▸ 30 lines")
         await screen.sees_no("again to leave")
+
+
+async def test_the_chosen_block_is_copied_as_it_was_written(tmp_path: Path) -> None:
+    folder = await made(tmp_path, long_one)
+    source = f"# Title\n\n- **{'word ' * 40}**"
+    await add_words(folder, source)
+    async with show_team(folder, SMALL) as screen:
+        await screen.sees("Title")
+        await screen.press("f6", "c")
+        assert screen.app.clipboard == source.rstrip()
+        await screen.sees("Copied 3 lines")
+        await screen.press("up", "up", "c")
+        assert screen.app.clipboard == "word 1000."
 
 
 # -- finding --------------------------------------------------------------------------------------

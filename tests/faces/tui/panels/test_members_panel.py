@@ -72,11 +72,12 @@ async def test_a_click_on_the_strip_chooses(tmp_path: Path) -> None:
 async def test_who_is_watched_is_watched_anew_from_its_end(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), SMALL) as screen:
         await screen.sees("make serve")
-        await screen.press("f6", "g", "O")
+        await screen.press("f6", "O", "g")
         await screen.sees("below: G")
         await screen.press("tab", "shift+tab")
-        await screen.sees("make serve", "▸ 30 lines")
+        await screen.sees("make serve")
         await screen.sees_no("below: G")
+        await screen.sees_no("command: make serve")
 
 
 @pytest.mark.parametrize("size", SIZES)

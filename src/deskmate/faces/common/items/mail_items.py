@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import assert_never
 
+from deskmate.core.log.names import USER
 from deskmate.core.team import messages
 from deskmate.core.team.messages import Envelope, Message
 from deskmate.core.values import frozen
@@ -36,6 +37,12 @@ class MailItem:
     def text(self) -> str:
         """What it says."""
         return text_of(self.envelope.message)
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether an agent wrote its text, so that it is in Markdown. What people type is shown as it is."""
+        made = messages.PermissionRequest | messages.Undeliverable
+        return self.sender != USER and not isinstance(self.envelope.message, made)
 
     @property
     def request_id(self) -> str:

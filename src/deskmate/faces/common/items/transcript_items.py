@@ -53,7 +53,8 @@ class ThoughtItem:
 class CallItem:
     """A tool call and its result. `diff`: what it changes, if it edits a file. `text`: its result.
 
-    `lines`: how many lines a command printed, if the text does not have all of them.
+    `lines`: how many lines a command printed, if the text does not have all of them. `seconds`: how long it has been
+    running, if that is known; its text is then what it has printed so far.
     """
 
     key: str
@@ -63,6 +64,7 @@ class CallItem:
     text: str = ""
     diff: str = ""
     lines: int | None = None
+    seconds: int | None = None
 
     @property
     def title(self) -> str:
@@ -89,6 +91,23 @@ class CallItem:
     def failure(self) -> str:
         """Why it failed, in one line; empty if it did not."""
         return reason(self.text) if self.state is CallState.FAILED else ""
+
+    @property
+    def prints(self) -> bool:
+        """Whether it runs a command, whose last lines say how it went."""
+        return self.tool in ("bash", "TaskOutput")
+
+    @property
+    def path(self) -> str:
+        """The file that it is about; empty if there is none."""
+        path = self.arguments.get("path", self.arguments.get("file_path", ""))
+        return path if isinstance(path, str) else ""
+
+    @property
+    def plan(self) -> str:
+        """The plan that it hands in, in Markdown; empty if it hands in none."""
+        plan = self.arguments.get("plan")
+        return plan if self.tool == "ExitPlanMode" and isinstance(plan, str) else ""
 
     @property
     def details(self) -> str:
@@ -185,6 +204,8 @@ def fold_of(item: ShownItem) -> Fold:
             return Fold.CLOSED if _is_long(item.text) else Fold.NEVER
         case CallItem() if item.diff:
             return Fold.CLOSED if _is_long(item.diff) else Fold.OPEN
+        case CallItem() if item.plan:
+            return Fold.CLOSED if _is_long(item.plan) else Fold.OPEN
         case CallItem():
             return Fold.CLOSED if item.text.strip() or item.arguments else Fold.NEVER
         case TakenTaskItem() | NoticeItem():
@@ -195,6 +216,13 @@ def fold_of(item: ShownItem) -> Fold:
             return Fold.NEVER
         case unreachable:
             assert_never(unreachable)
+
+
+def source_of(item: ShownItem) -> str:
+    """Return what a copy of an item is: its text as it was written."""
+    if not isinstance(item, CallItem):
+        return item.text or item.title
+    return item.diff or item.plan or item.text or item.details or item.title
 
 
 def is_brief(text: str) -> bool:

@@ -15,11 +15,19 @@ from deskmate.core.log.names import USER
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.items import transcript_items as items
 from deskmate.faces.common.items.mail_items import MailItem
-from deskmate.faces.common.terminal_text import TAB_CELLS, cut
-from deskmate.faces.common.text_tables import CleanLine
+from deskmate.faces.common.terminal_text import GIST_GAP, cut
+from deskmate.faces.common.text_tables import CleanLine, clock
+from deskmate.faces.tui.drawing.code_lines import diff_rows
+from deskmate.faces.tui.drawing.live_text import LIVE_END
+from deskmate.faces.tui.drawing.markdown_rows import GrowingMarkdown, markdown_rows
 from deskmate.faces.tui.drawing.styled_lines import paragraphs, words
+from deskmate.faces.tui.drawing.wrapped_lines import BLANK, UnwrappedLine, WrappedLine, wrapped
 
-_MOST_LINES = 400
+_MOST_LINES = 5000
+# A folded command shows this many of its last lines.
+_LAST_LINES = 3
+# Words that are longer are kept laid out while more of them come.
+_GROWING_CHARS = 8000
 _SHORT_CELLS = 60
 # The most that the head of a call shows. Its arguments are below it.
 _HEAD_CELLS = 200
@@ -31,16 +39,16 @@ _MARKS = {
     items.CallState.DONE: ("✓ ", "green"),
     items.CallState.FAILED: ("✗ ", "bold red"),
 }
-_DIFF = {"+": "green", "-": "red", "@": "dim cyan"}
 
 
 @dataclass(frozen=True, slots=True)
-class UnwrappedLine:
-    """A line before it is wrapped. `first` goes before its first row, `rest` before the others."""
+class PaintLook:
+    """What lines are made for: their width, the colours of members, a console. `growing`: keeps what is laid out."""
 
-    text: Text
-    first: Text = field(default_factory=Text)
-    rest: Text = field(default_factory=Text)
+    width: int
+    colours: Mapping[str, str]
+    console: Console
+    growing: GrowingMarkdown = field(default_factory=GrowingMarkdown)
 
 
 def style_of(member: str, colours: Mapping[str, str]) -> str:
@@ -48,36 +56,47 @@ def style_of(member: str, colours: Mapping[str, str]) -> str:
     return "bold" if member == USER else colours.get(member) or "bold white"
 
 
-def lines_of(
-    item: items.ShownItem, *, folded: bool, width: int, colours: Mapping[str, str], console: Console
-) -> list[Text]:
-    """Return an item as lines that are at most `width` wide."""
-    return [line for row in _rows(item, folded, colours) for line in _wrapped(row, width, console)]
+def lines_of(item: items.ShownItem, look: PaintLook, *, folded: bool) -> list[WrappedLine]:
+    """Return an item as lines that are at most as wide as they may be."""
+    if isinstance(item, items.WordsItem) and not folded:
+        return _said_lines(item, look)
+    return [line for row in _rows(item, folded, look) for line in wrapped(row, look.width, look.console)]
 
 
-def _wrapped(row: UnwrappedLine, width: int, console: Console) -> Iterator[Text]:
-    room = max(2, width - row.first.cell_len)
-    for index, line in enumerate(row.text.wrap(console, room, overflow="fold", tab_size=TAB_CELLS)):
-        line.rstrip()
-        joined = Text(no_wrap=True, end="")
-        yield joined.append_text(row.rest if index else row.first).append_text(line)
+def _said_lines(item: items.WordsItem, look: PaintLook) -> list[WrappedLine]:
+    text = item.text.removesuffix(LIVE_END)
+    is_whole = text == item.text
+    if is_whole and len(text) < _GROWING_CHARS:
+        rows = markdown_rows(text, look.width, look.console)
+        return [line for row in rows for line in wrapped(row, look.width, look.console)]
+    lines = look.growing.lines(text, look.width, look.console, is_whole=is_whole)
+    if not is_whole:
+        last = lines.pop() if lines else BLANK
+        end = last.text.copy()
+        end.truncate(look.width - 1)
+        lines.append(replace(last, text=end.append(LIVE_END, "bold")))
+    return lines
 
 
-def _rows(item: items.ShownItem, folded: bool, colours: Mapping[str, str]) -> Iterator[UnwrappedLine]:
+def _rows(item: items.ShownItem, folded: bool, look: PaintLook) -> Iterator[UnwrappedLine]:
     match item:
         case items.WordsItem():
             yield from _indented(item.text, "", "", short=folded)
         case MailItem():
-            yield from _mail_rows(item, folded, style_of(item.sender, colours))
+            yield from _mail_rows(item, folded, look)
         case items.NoteItem():
             yield from (_note_row(line) for line in item.lines)
         case items.CallItem():
-            yield from _call_rows(item, folded)
+            yield from _call_rows(item, folded, look)
         case items.ThoughtItem():
             yield from _titled_rows(item, folded, "dim", "dim italic")
         case items.ParkedItem():
             yield from _titled_rows(replace(item, text=with_way_on(item.text)), folded, "bold red", "dim")
-        case items.TakenTaskItem() | items.NoticeItem() | items.SummaryItem():
+        case items.SummaryItem():
+            yield from _titled_rows(replace(item, text="") if not folded else item, folded, "dim", "dim")
+            if not folded:
+                yield from markdown_rows(item.text, look.width, look.console, Text("  │ ", "dim"))
+        case items.TakenTaskItem() | items.NoticeItem():
             yield from _titled_rows(item, folded, "dim", "dim")
         case unreachable:
             assert_never(unreachable)
@@ -110,35 +129,61 @@ def _short(line: str) -> str:
     return line if more <= 0 else f"{line[: items.LINE_CHARS]} … {more:,} more characters: F6, Enter"
 
 
-def _mail_rows(item: MailItem, folded: bool, style: str) -> Iterator[UnwrappedLine]:
+def _mail_rows(item: MailItem, folded: bool, look: PaintLook) -> Iterator[UnwrappedLine]:
+    style = style_of(item.sender, look.colours)
     bar = Text("▌ ", style)
     head = Text().append("you" if item.sender == USER else words(item.sender), style)
     head.append("".join(f" {word}" for word in (item.title, "not read yet" * (item.heard is False)) if word), "dim")
+    source = head.plain
     _append_fold(head, item, folded)
-    yield UnwrappedLine(head, bar, bar)
-    if not folded:
+    yield UnwrappedLine(head, bar, bar, source=source)
+    if folded:
+        return
+    if item.is_markdown:
+        yield from markdown_rows(item.text, look.width, look.console, bar)
+    else:
         yield from _indented(item.text, "▌ ", "", margin_style=style)
 
 
-def _call_rows(call: items.CallItem, folded: bool) -> Iterator[UnwrappedLine]:
+def _call_rows(call: items.CallItem, folded: bool, look: PaintLook) -> Iterator[UnwrappedLine]:
     mark, style = _MARKS[call.state]
     tool, _, about = words(call.title).partition(" ")
     head = Text().append(tool, "bold")
     head.append(f" {cut(about, _HEAD_CELLS)}")
+    source = head.plain
+    if call.seconds is not None:
+        head.append(f"  {clock(call.seconds)}", "yellow")
     _append_fold(head, call, folded)
-    yield UnwrappedLine(head, Text(mark, style), Text("  "))
+    yield UnwrappedLine(head, Text(mark, style), Text("  "), source=source)
     if folded:
-        if call.failure:
-            yield UnwrappedLine(Text(cut(words(call.failure), _HEAD_CELLS), "red"), Text("  "), Text("  "))
+        yield from _end_rows(call)
         return
-    yield from _indented(call.details, "  │ ", "dim")
-    yield from _diff_rows(call.diff) if call.diff else _indented(call.text, "  │ ", "")
+    edge = Text("  │ ", "dim")
+    if call.plan:
+        yield from markdown_rows(call.plan, look.width, look.console, edge)
+    else:
+        yield from _indented(call.details, "  │ ", "dim")
+    if call.diff:
+        yield from diff_rows(call.diff, call.path, edge)
+    else:
+        yield from _indented(call.text, "  │ ", "")
 
 
-def _diff_rows(diff: str) -> Iterator[UnwrappedLine]:
-    for row in _indented(diff, "  │ ", ""):
-        row.text.stylize(_DIFF.get(row.text.plain[:1], "dim"))
-        yield row
+def _end_rows(call: items.CallItem) -> Iterator[UnwrappedLine]:
+    """Yield why a folded call failed, and the last lines that its command printed."""
+    why = cut(words(call.failure), _HEAD_CELLS)
+    # If no line says why, the last ones are the best there is.
+    is_told = bool(why) and not (call.prints and GIST_GAP in why)
+    if is_told:
+        yield UnwrappedLine(Text(why, "red"), Text("  "), Text("  "))
+    if not call.prints:
+        return
+    lines = [line for line in paragraphs(call.text) if line.strip()]
+    # A single short line is beside the title.
+    for line in lines[-_LAST_LINES:] if len(lines) > 1 or call.seconds is not None else []:
+        if words(line) not in (why, why.partition(" (")[0]):
+            style = "red" if why and not is_told else "dim"
+            yield UnwrappedLine(Text(cut(line, _HEAD_CELLS), style), Text("  │ ", "dim"), Text("  │ ", "dim"))
 
 
 def _titled_rows(item: items.TitledItem, folded: bool, style: str, text_style: str) -> Iterator[UnwrappedLine]:
@@ -146,8 +191,9 @@ def _titled_rows(item: items.TitledItem, folded: bool, style: str, text_style: s
     beside = items.fold_of(item) is items.Fold.NEVER and item.text.strip()
     title = words(f"{item.title}: {item.text}" if beside else item.title)
     head = Text().append(cut(title, _TITLE_CELLS), style)
+    source = head.plain
     _append_fold(head, item, folded)
-    yield UnwrappedLine(head, Text("· ", "dim"), Text("  "))
+    yield UnwrappedLine(head, Text("· ", "dim"), Text("  "), source=source)
     if not folded and not beside:
         yield from _indented(item.text, "  │ ", text_style)
 
@@ -167,6 +213,8 @@ def _diff_size(diff: str) -> str:
 def _size(item: items.ShownItem, folded: bool) -> str:
     lines = paragraphs(item.text.strip("\n")) if item.text.strip() else []
     call = item if isinstance(item, items.CallItem) else None
+    if call and call.seconds is not None:
+        return ""
     if len(lines) == 1 and cell_len(lines[0]) <= _SHORT_CELLS:
         # The reason of a failed call is shown below its head.
         return lines[0].strip() if folded and not (call and call.failure) else ""

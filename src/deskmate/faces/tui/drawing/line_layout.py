@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from rich.text import Text
-
 from deskmate.faces.common.items.mail_items import MailItem
 from deskmate.faces.common.items.transcript_items import NoteItem, ShownItem, WordsItem
+from deskmate.faces.tui.drawing.wrapped_lines import BLANK, WrappedLine
 
 
 def _is_small(item: ShownItem) -> bool:
@@ -26,13 +25,13 @@ class Laid:
     item: ShownItem
     folded: bool
     spaced: bool
-    lines: list[Text]
+    lines: list[WrappedLine]
 
 
 class Layout:
     """Items below each other. `paint`: makes the lines of an item, folded or not."""
 
-    def __init__(self, paint: Callable[[ShownItem, bool], list[Text]]) -> None:
+    def __init__(self, paint: Callable[[ShownItem, bool], list[WrappedLine]]) -> None:
         self._paint = paint
         self._laid: list[Laid] = []
         self._starts: list[int] = []
@@ -58,13 +57,13 @@ class Layout:
         if before and before.item == item and (before.folded, before.spaced) == (folded, spaced):
             return before
         lines = self._paint(item, folded)
-        return Laid(item, folded, spaced, [Text(), *lines] if spaced else lines)
+        return Laid(item, folded, spaced, [BLANK, *lines] if spaced else lines)
 
     def at(self, line: int) -> Laid | None:
         """Return the item at a line."""
         return self._laid[bisect_right(self._starts, line) - 1] if 0 <= line < self.height else None
 
-    def line(self, line: int) -> Text | None:
+    def line(self, line: int) -> WrappedLine | None:
         """Return a line, or None below the last."""
         if not 0 <= line < self.height:
             return None

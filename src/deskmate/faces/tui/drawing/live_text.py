@@ -9,6 +9,8 @@ from deskmate.faces.common.items.transcript_items import CallItem, NoticeItem, T
 
 # While thinking streams in, only its end is shown.
 _THOUGHT_CHARS = 400
+# Where the next word will be.
+LIVE_END = "▍"
 
 
 class Live:
@@ -58,7 +60,7 @@ class Live:
         if self._thought and not self._words and not self._tools:
             found.append(ThoughtItem("live/thought", self._thought, "thinking"))
         if self._words.strip():
-            found.append(WordsItem("live/words", f"{self._words.strip()}▍"))
+            found.append(WordsItem("live/words", f"{self._words.strip()}{LIVE_END}"))
         found += [CallItem(f"live/{i}", tool) for i, tool in enumerate(self._tools)]
         if self._retry:
             found.append(NoticeItem("live/retry", self._retry))

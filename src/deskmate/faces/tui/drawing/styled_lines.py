@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from rich.cells import cell_len, split_text
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.strip import Strip
 
 from deskmate.faces.common.terminal_text import TAB_CELLS, clean, is_selector, one_line, written_out
@@ -26,6 +28,11 @@ _TOKENS = re.compile(r"\S+|\s+")
 def words(text: str) -> str:
     """Return text of others on one line, with a width that all terminals agree on."""
     return _countable(one_line(text))
+
+
+def words_kept(text: str) -> str:
+    """Return text of others on one line, with its spaces as they are and a width that all terminals agree on."""
+    return _countable(clean(text)).expandtabs(TAB_CELLS).replace("\n", " ")
 
 
 def paragraphs(text: str) -> list[str]:
@@ -145,6 +152,11 @@ def _joined(row: list[Span]) -> Line:
 def plain(line: Line) -> str:
     """Return the text of a line."""
     return "".join(text for text, _ in line)
+
+
+def line_of(text: Text, console: Console) -> Line:
+    """Return a text as a line."""
+    return tuple((part, str(style or "")) for part, style, _ in text.render(console) if part)
 
 
 def strip_of(line: Line, cells: int, style: Style) -> Strip:

@@ -16,14 +16,26 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from deskmate.faces.common.items.transcript_items import CallItem, Fold, NoticeItem, ShownItem, fold_of
-from deskmate.faces.tui.drawing.item_painter import lines_of
+from deskmate.faces.common.items.transcript_items import (
+    CallItem,
+    Fold,
+    NoticeItem,
+    ShownItem,
+    WordsItem,
+    fold_of,
+    source_of,
+)
+from deskmate.faces.tui.clipboard import copy
+from deskmate.faces.tui.drawing.item_painter import PaintLook, lines_of
 from deskmate.faces.tui.drawing.line_layout import Layout
+from deskmate.faces.tui.drawing.markdown_rows import GrowingMarkdown
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
+from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine, joined
 
-# Lay out at least this many items, and this many more each time the top is reached.
+# Lay out about this much, and as much again each time the top is reached.
 PAGE_ITEMS = 150
+PAGE_CHARS = 50_000
 _MARGIN = 1
 
 
@@ -35,6 +47,7 @@ class Conversation(ScrollView, can_focus=True):
         Binding("down,j", "choose(1)", "choose", show=False),
         Binding("enter,o,space", "fold", "unfold", key_display="Enter"),
         Binding("O", "fold_all", "unfold all"),
+        Binding("c", "copy", "copy"),
         Binding("slash", "search", "search"),
         Binding("n", "find(-1)", "next"),
         Binding("N", "find(1)", "back", show=False),
@@ -57,6 +70,7 @@ class Conversation(ScrollView, can_focus=True):
         self._follows = True
         self._cursor: str | None = None
         self._sought = ""
+        self._growing = GrowingMarkdown()
 
     # -- what is shown ----------------------------------------------------------------------------
 
@@ -77,8 +91,11 @@ class Conversation(ScrollView, can_focus=True):
         self._lay()
 
     def _lay(self) -> None:
-        if self._follows and len(self._items) - self._first > 2 * PAGE_ITEMS:
-            self._first = len(self._items) - PAGE_ITEMS
+        if self._follows:
+            first = _page_start(self._items, len(self._items))
+            # Far more than a page: it has grown, or another conversation is shown.
+            if _page_start(self._items, first) > self._first:
+                self._first = first
         items = list(self._items[self._first :])
         if self._first:
             items.insert(0, NoticeItem("earlier", f"{self._first:,} earlier; scroll up to see them"))
@@ -99,8 +116,9 @@ class Conversation(ScrollView, can_focus=True):
         more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
         entitle(self, f"{words(self._member)}{more}")
 
-    def _paint(self, item: ShownItem, folded: bool) -> list[Text]:
-        return lines_of(item, folded=folded, width=self.room, colours=self._colours, console=self.app.console)
+    def _paint(self, item: ShownItem, folded: bool) -> list[WrappedLine]:
+        look = PaintLook(self.room, self._colours, self.app.console, self._growing)
+        return lines_of(item, look, folded=folded)
 
     @property
     def room(self) -> int:
@@ -120,9 +138,9 @@ class Conversation(ScrollView, can_focus=True):
         if line is None:
             return Strip.blank(width, style)
         laid = self._layout.at(number)
-        chosen = self.has_focus and laid is not None and laid.item.key == self._cursor and line.plain != ""
+        chosen = self.has_focus and laid is not None and laid.item.key == self._cursor and line.text.plain != ""
         shown = Text(end="", no_wrap=True).append("▎" if chosen else " ", "bold cyan")
-        shown.append_text(line)
+        shown.append_text(line.text)
         if self._sought:
             shown.highlight_words([self._sought], Style(reverse=True), case_sensitive=False)
         self._mark_selected(shown, number)
@@ -137,9 +155,15 @@ class Conversation(ScrollView, can_focus=True):
             shown.stylize(self.screen.get_component_rich_style("screen--selection"), span[0], end)
 
     def get_selection(self, selection: Selection) -> tuple[str, str]:
-        """Return what was selected with the mouse."""
-        lines = (self._layout.line(number) for number in range(self._layout.height))
-        return selection.extract("\n".join(f" {line}" for line in lines)), "\n"
+        """Return what was selected with the mouse, as it was written: without wraps and margins."""
+        parts = []
+        for number in range(self._layout.height):
+            span, line = selection.get_span(number), self._layout.line(number)
+            if span is not None and line is not None:
+                # The first column is for the mark of the chosen item.
+                start, end = max(0, span[0] - _MARGIN), None if span[1] == -1 else max(0, span[1] - _MARGIN)
+                parts.append((line, line.part(start, end)))
+        return joined(parts), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Show what is selected."""
@@ -157,7 +181,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _show_earlier(self) -> None:
         before = self._layout.height
-        self._first = max(0, self._first - PAGE_ITEMS)
+        self._first = _page_start(self._items, self._first)
         self._lay()
         self.scroll_to(y=self.scroll_y + self._layout.height - before, animate=False)
 
@@ -237,6 +261,16 @@ class Conversation(ScrollView, can_focus=True):
             self.scroll_to(y=top + after[0] - before[0], animate=False)
         self._follows = self.scroll_offset.y >= self.max_scroll_y
 
+    # -- copying ----------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        """Copy the source of the chosen item, or of the last words if none is chosen, and say so."""
+        said = [item for item in self._items if isinstance(item, WordsItem)]
+        chosen = next((item for item in self._items if item.key == self._cursor), said[-1] if said else None)
+        text = source_of(chosen) if chosen else ""
+        if text:
+            copy(self.app, text)
+
     # -- searching --------------------------------------------------------------------------------
 
     def action_search(self) -> None:
@@ -275,15 +309,28 @@ class Conversation(ScrollView, can_focus=True):
         self._lay()
         self._cursor = key
         first, last = self._layout.span(key) or (0, 0)
-        lines = (line for line in range(first, last) if wanted in str(self._layout.line(line)).casefold())
+        lines = (line for line in range(first, last) if wanted in self._text_at(line).casefold())
         # A result that is wrapped is in no single line.
         self._bring_into_sight(next(lines, first))
+
+    def _text_at(self, number: int) -> str:
+        line = self._layout.line(number)
+        return line.text.plain if line else ""
 
     def _bring_into_sight(self, line: int) -> None:
         top, height = self.scroll_offset.y, self.size.height
         if not top <= line < top + height:
             self.scroll_to(y=max(0, line - height // 2), animate=False)
         self.refresh()
+
+
+def _page_start(items: Sequence[ShownItem], end: int) -> int:
+    """Return where the page of items before `end` starts. It has at least one item."""
+    chars, start = 0, end
+    while start > max(0, end - PAGE_ITEMS) and chars < PAGE_CHARS:
+        start -= 1
+        chars += len(items[start].text)
+    return start
 
 
 def _searchable(item: ShownItem) -> str:

@@ -38,6 +38,7 @@ OWN = {
     "conversation": (
         KeyHint("enter", "Enter", "unfold", 1),
         KeyHint("O", "O", "all", 1),
+        KeyHint("c", "c", "copy", 1),
         KeyHint("slash", "/", "find", 1),
         KeyHint("n", "n", "next", 3),
         KeyHint("escape", "Esc", "write", 0),

@@ -11,6 +11,7 @@ from deskmate.core.team.messages import Broadcast, Interrupt, Message, Permissio
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.member_items import colours_of, sender_of, shown_name
 from deskmate.faces.tui.drawing.item_painter import style_of
+from deskmate.faces.tui.drawing.markdown_rows import markdown_lines
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.row_list import Rows
 from deskmate.faces.tui.drawing.styled_lines import Line, cut, folded, paragraphs, words
@@ -83,9 +84,12 @@ class PostPanel(Rows):
         to = ", ".join(words(shown_name(name)) for name in item.recipients)
         about = f", {words(item.request_id)}" if item.request_id else ""
         lines: list[Line] = [((f"to {to}, {at}{about}", "dim"),)]
-        lines += [((line, ""),) for line in paragraphs(item.text)]
-        margin = "    "
-        return [((margin, ""), *row) for line in lines for row in folded(line, max(cells - len(margin), 1))]
+        margin, room = "    ", max(cells - 4, 1)
+        if item.is_markdown:
+            lines += markdown_lines(item.text, room, self.app.console)
+        else:
+            lines += [((line, ""),) for line in paragraphs(item.text)]
+        return [((margin, ""), *row) for line in lines for row in folded(line, room)]
 
 
 def _style(message: Message) -> str:
