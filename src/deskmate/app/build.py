@@ -360,9 +360,18 @@ def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Mo
     return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 
 
-def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
+def window_of(name: str, settings: Settings) -> int:
+    """Return how many tokens fit into the context of a `provider:model`."""
+    return _known_limits(name, settings).window
+
+
+def _known_limits(name: str, settings: Settings) -> ModelLimits:
     own = settings.models.get(name)
-    limits = limits_of(name, window=own.window if own else None)
+    return limits_of(name, window=own.window if own else None)
+
+
+def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
+    own, limits = settings.models.get(name), _known_limits(name, settings)
     # A provider counts the maximum output against the window. An answer that needs more continues in the next step.
     wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
     output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)

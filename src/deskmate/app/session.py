@@ -20,6 +20,7 @@ from deskmate.app.session_events import Event, EventSource, TurnEnded
 from deskmate.app.shown_team import ShownTeam
 from deskmate.app.teams import Teams
 from deskmate.app.user_answers import Answer, answer_to, broadcast
+from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Entry
 from deskmate.core.log.names import LEAD, USER, log
@@ -171,6 +172,11 @@ class Session:
         return Path(self._team_parts.workspace.root)
 
     @property
+    def settings(self) -> Settings:
+        """The settings that it was opened with."""
+        return self._team_parts.settings
+
+    @property
     def team(self) -> str:
         """The team that the lead works in."""
         return self._team_state.roster.state.team
@@ -244,9 +250,7 @@ class Session:
     def permitted(self) -> Permitted:
         """What is permitted now."""
         roster = self._team_state.roster.state
-        rules, own = (
-            tuple(f"{rule.effect} {rule}" for rule in some) for some in (roster.rules, self._team_parts.settings.rules)
-        )
+        rules, own = (tuple(f"{one.effect} {one}" for one in some) for some in (roster.rules, self.settings.rules))
         planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
         return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
 
@@ -305,9 +309,8 @@ class Session:
         """
         if "cost" in cap:
             check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
-        members = self._team_state.roster.state.members.values()
         # Before the change is recorded: the lead may continue the moment it is, and would not count as parked any more.
-        parked = [one for one in members if isinstance(one.status, Parked) and is_over(one.status.reason)]
+        parked = [one for one in self.members if isinstance(one.status, Parked) and is_over(one.status.reason)]
         await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         free = [one.name for one in parked if not self.capped(one.name)]
         # The lead sees on the roster that the caps changed. Teammates look there only when they are woken.
@@ -354,10 +357,7 @@ class Session:
             await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
 
     async def set_mode(self, mode: Mode, name: str | None = None) -> None:
-        """Set the mode of the team and of the lead's first team, or of one member.
-
-        Raises UnknownRecipient for a member that is not there.
-        """
+        """Set the mode of the team and of the lead's first team, or of one member. Raises UnknownRecipient."""
         member = None if name is None else self._teammate(name).name
         await self._permit(PolicySet(by=USER, member=member, mode=mode, at=self._now()))
 

@@ -151,6 +151,7 @@ class Written(Table):
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
+    theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     models: Annotated[dict[str, ModelSettings], AfterValidator(_by_full_name)] = Field(
         {}, description='a table by model, such as [models."openai:llama3.1"]'
     )

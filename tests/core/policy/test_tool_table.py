@@ -128,5 +128,6 @@ def test_tools_come_in_the_order_of_the_table_so_that_a_prompt_keeps_its_bytes()
 
 
 def test_colours_go_round_after_five() -> None:
-    assert COLOURS == ("cyan", "yellow", "magenta", "green", "blue")
-    assert [colour_of(index) for index in range(7)] == [*COLOURS, "cyan", "yellow"]
+    assert COLOURS[:5] == ("cyan", "yellow", "magenta", "green", "blue")
+    assert len(set(COLOURS)) == 12
+    assert [colour_of(index) for index in range(14)] == [*COLOURS, "cyan", "yellow"]

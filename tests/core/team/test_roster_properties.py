@@ -135,7 +135,7 @@ def test_one_who_left_stays_exactly_as_it_left(items: list[Item]) -> None:
 @given(histories())
 def test_colours_follow_the_order_of_joining(items: list[Item]) -> None:
     colours = [member.colour for member in fold(EMPTY, items).teammates]
-    assert colours == [COLOURS[index % 5] for index in range(len(colours))]
+    assert colours == [COLOURS[index % len(COLOURS)] for index in range(len(colours))]
 
 
 @given(histories())

@@ -11,8 +11,8 @@ from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.spending import Sum
 from deskmate.faces.cli.output.team_output import team_lines
 from deskmate.faces.common.listings import cost_lines
-from deskmate.faces.common.terminal_text import width
-from deskmate.faces.common.text_tables import Cell, Sheet, ago, sheet_for
+from deskmate.faces.common.terminal_text import cut_middle, width
+from deskmate.faces.common.text_tables import Cell, Sheet, ago, clock, sheet_for
 from deskmate.queries.team_view import SeenCost, SeenTeam
 from tests.faces.fake_app import paper
 
@@ -94,3 +94,19 @@ def test_a_terminal_gives_its_width_and_colours_unless_it_is_told_not_to(
 )
 def test_ages_are_told_in_the_largest_unit_they_fill(seconds: float, words: str) -> None:
     assert ago(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0:00"), (42.9, "0:42"), (61, "1:01"), (3600, "1:00:00"), (-3, "0:00")]
+)
+def test_a_clock_shows_minutes_and_hours_if_there_are_any(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+def test_a_name_that_is_cut_keeps_both_ends() -> None:
+    names = ["backend-service-one", "backend-service-two"]
+    assert [cut_middle(name, 12) for name in names] == ["backen…e-one", "backen…e-two"]
+    assert cut_middle("short", 12) == "short"
+    for cells in range(1, 19):
+        assert width(cut_middle(names[0], cells)) <= cells
+        assert width(cut_middle("漢字" * 9, cells)) <= cells

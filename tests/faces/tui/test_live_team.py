@@ -120,7 +120,7 @@ async def test_plain_words_go_to_the_member_that_is_watched(tmp_path: Path) -> N
 async def test_a_command_is_carried_out_and_its_reply_is_shown_where_one_looks(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
         await screen.type("/mode acceptEdits")
-        await screen.sees("│ mode of the team from now on: acceptEdits", "acceptEdits, no sandbox  anthropic")
+        await screen.sees("│ mode of the team from now on: acceptEdits", "acceptEdits  no sandbox  claude")
         await screen.type("/taem")
         await screen.sees("Did you mean /team?")
         await screen.type("@nobody hello")

@@ -130,7 +130,20 @@ def _homes(kind: AgentKind, *, planning: bool, delegate: bool) -> frozenset[Home
     return homes | {"plan"} if planning and kind is not AgentKind.SUBAGENT else homes
 
 
-COLOURS = ("cyan", "yellow", "magenta", "green", "blue")
+COLOURS = (
+    "cyan",
+    "yellow",
+    "magenta",
+    "green",
+    "blue",
+    "bright_red",
+    "bright_cyan",
+    "bright_yellow",
+    "bright_magenta",
+    "bright_green",
+    "bright_blue",
+    "red",
+)
 
 
 def colour_of(index: int) -> str:

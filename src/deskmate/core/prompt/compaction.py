@@ -98,13 +98,14 @@ def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
     for number, entry in reversed(entries):
         if isinstance(entry, Compacted | Cleared):
             break
-        if isinstance(entry, Said) and (counted := _counted(entry)):
+        if isinstance(entry, Said) and (counted := counted_tokens(entry)):
             return counted + after
         after += _entry_tokens(number, entry, 0)
     return overhead + _all_tokens(entries)
 
 
-def _counted(entry: Said) -> int:
+def counted_tokens(entry: Said) -> int:
+    """Return how many tokens a prompt and its answer had, as the provider counted them; 0 if it did not."""
     counts = (entry.usage.get(key) for key in ("input", "cache_read", "cache_write", "output"))
     tokens = sum(count for count in counts if isinstance(count, int))
     # A count this high is a provider's mistake and says nothing about the context.

@@ -90,6 +90,16 @@ def cut(text: str, cells: int) -> str:
     return text[:end] + "…"
 
 
+def cut_middle(text: str, cells: int) -> str:
+    """Return as much of a name as fits, without its middle: names often differ only at their ends."""
+    if width(text) <= cells:
+        return text
+    room, tail = max(cells - 1, 0), ""
+    while len(tail) < len(text) and width(text[-len(tail) - 1 :]) <= room // 2:
+        tail = text[-len(tail) - 1 :]
+    return f"{cut(text, cells - width(tail))}{tail}"
+
+
 def width(text: str) -> int:
     """Return how many terminal cells a line takes."""
     return len(text) if text.isascii() else sum(map(_cells, text))

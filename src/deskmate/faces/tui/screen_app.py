@@ -24,7 +24,7 @@ from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.panels.question_panel import QuestionsPanel
 from deskmate.faces.tui.team_screen import TeamScreen
-from deskmate.faces.tui.theme import NAMED, THEME
+from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
 
 
 def addressed(text: str, to: str) -> str:
@@ -38,6 +38,7 @@ class DeskmateApp(App[None]):
     """A session on a screen.
 
     `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
+    `theme`: as in the settings.
     """
 
     CSS_PATH = "screen.tcss"
@@ -56,11 +57,13 @@ class DeskmateApp(App[None]):
         before: Sequence[str] = (),
         keep: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
+        theme: str = "auto",
     ) -> None:
         super().__init__(ansi_color=None if wants_colour(environment()) else True)
-        self.ansi_theme_dark = NAMED
-        self.register_theme(THEME)
-        self.theme = THEME.name
+        self.ansi_theme_dark, self.ansi_theme_light = NAMED_DARK, NAMED_LIGHT
+        for one in THEMES:
+            self.register_theme(one)
+        self.theme = theme_for(theme, environment())
         self._session, self._keep, self._now = session, keep, now
         self._team = TeamScreen(session, feed, before, now)
         self._talk = Talk(session, self._team.cells)

@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from deskmate.app import Feed
 from deskmate.app.session import Session
-from deskmate.core.log.names import LEAD
+from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.items.member_items import colours_of
@@ -27,6 +27,7 @@ from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.panels.board_panel import BoardPanel
 from deskmate.faces.tui.panels.conversation_panel import Conversation
 from deskmate.faces.tui.panels.draft_input import Draft
+from deskmate.faces.tui.panels.grid_panel import ConversationGrid, Tile, tiled_names
 from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
@@ -53,9 +54,11 @@ class TeamScreen(Screen[None]):
         Binding("f4", "panel('post')", "mail", priority=True),
         Binding("f5", "panel('questions')", "answer", priority=True),
         Binding("f6", "panel('conversation')", "read", priority=True),
+        Binding("f7", "grid", "grid", priority=True),
         Binding("tab,alt+down", "member(1)", "next", priority=True),
         Binding("shift+tab,alt+up", "member(-1)", "previous", priority=True),
         Binding("alt+home", "lead", "lead", priority=True),
+        *(Binding(f"alt+{number}", f"numbered({number})", "choose", priority=True) for number in range(1, 10)),
         Binding("ctrl+f", "search", "find", priority=True),
         Binding("escape", "leave_panel", "back"),
     ]
@@ -80,7 +83,9 @@ class TeamScreen(Screen[None]):
         self._activity = Activity(now)
         feed.listen(self._activity.hear)
         self.watching = Watching(session, self._activity, self._changed.set)
+        self._grid = ConversationGrid(session, self._activity, self._changed.set, id="grid")
         feed.listen(self.watching.hear)
+        feed.listen(self._grid.hear)
         session.listen(self._look)
 
     def compose(self) -> ComposeResult:
@@ -90,6 +95,7 @@ class TeamScreen(Screen[None]):
         with Horizontal(id="panels"):
             yield Members(id="members")
             yield Conversation(id="conversation")
+            yield self._grid
             with Vertical(id="side"):
                 yield BoardPanel(id="board")
                 yield PostPanel(id="post")
@@ -135,7 +141,10 @@ class TeamScreen(Screen[None]):
         if self._looked:
             self._looked = False
             self._draw_panels()
-        self.query_one(Conversation).show(self.watching.chosen, self.watching.items, self._colours)
+        if self.has_class("grid"):
+            self._grid.draw(self._colours)
+        else:
+            self.query_one(Conversation).show(self.watching.chosen, self.watching.items, self._colours)
 
     def _draw_panels(self) -> None:
         session, now, members = self._session, self._now(), in_order(self._session)
@@ -143,15 +152,30 @@ class TeamScreen(Screen[None]):
         if self.watching.keep_up():
             self._watch(LEAD)
         chosen = self.watching.chosen
-        self.query_one(Head).show(session)
+        if self.has_class("grid"):
+            self._grid.show_members(tiled_names(session.members, chosen), chosen)
+        self.query_one(Head).show(session, self.watching.context_share)
         self.query_one(MemberStrip).show(members, chosen)
-        self.query_one(Members).show(members, chosen, now)
+        self._grow()
+        self.query_one(Members).show(members, chosen, now, self._activity)
         self.query_one(BoardPanel).show(session, now)
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now, chosen)
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
             self.query_one(Draft).focus()
+
+    def _grow(self) -> None:
+        """Show members, board and mail once there is something in them: one agent has the whole width."""
+        session = self._session
+        has_tasks = bool(session.board.current)
+        has_mail = any(USER not in (one.envelope.sender, one.envelope.recipient) for one in session.letters)
+        self.set_class(len(session.members) > 1, "has-team")
+        self.set_class(has_tasks, "has-tasks")
+        if has_mail and not self.has_class("has-mail"):
+            # Where only one of them has room, it is the board as soon as there is one.
+            self.set_class(not has_tasks, "side-post")
+        self.set_class(has_mail or self.has_class("has-mail"), "has-mail")
 
     # -- who is watched ---------------------------------------------------------------------------
 
@@ -185,6 +209,26 @@ class TeamScreen(Screen[None]):
         # If a team was just closed, only the lead is left.
         self._watch(names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD)
 
+    def action_numbered(self, number: int) -> None:
+        """Watch the member with this number in the list."""
+        names = [member.name for member in in_order(self._session)]
+        if number <= len(names):
+            self._watch(names[number - 1])
+
+    def action_grid(self) -> None:
+        """Show several conversations side by side, or only the chosen one again."""
+        opens = not self.has_class("grid") and len(self._session.members) > 1
+        if not opens and not self.has_class("grid"):
+            self.notify("The grid shows several members. There is only one.")
+        self.set_class(opens, "grid")
+        if not opens:
+            self._grid.show_members((), "")
+        self._look()
+
+    def on_tile_unreadable(self, message: Tile.Unreadable) -> None:
+        """Exit as for the watched transcript."""
+        self.post_message(self.Unreadable(message.error))
+
     def action_lead(self) -> None:
         """Watch the lead."""
         self._watch(LEAD)
@@ -193,6 +237,8 @@ class TeamScreen(Screen[None]):
 
     def action_panel(self, name: str) -> None:
         """Focus a panel, or go back to writing if it has the focus already."""
+        if name == "conversation" and self.has_class("grid"):
+            self.action_grid()
         panel = self.query_one(f"#{name}")
         if panel.has_focus_within or (name == "questions" and not self._session.questions):
             self._write()
@@ -274,6 +320,8 @@ class TeamScreen(Screen[None]):
 
     def action_search(self) -> None:
         """Ask what to search for in the conversation."""
+        if self.has_class("grid"):
+            self.action_grid()
         self._show_panel("conversation")
         line = self.query_one("#search", Input)
         line.add_class("open")

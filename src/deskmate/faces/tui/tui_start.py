@@ -67,7 +67,9 @@ class _Visit:
 
     async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
-        self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
+        self._screen = screen = DeskmateApp(
+            session, feed, before=history.before, keep=history.keep, theme=self._request.settings.theme
+        )
         for warning in self._request.settings.warnings:
             self.note(error_text(warning, before="warning: "))
         with noting(screen.note):

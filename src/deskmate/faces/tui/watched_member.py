@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import NoReturn
 
 from deskmate.app import Printed, Recorded, Streamed, TeamEvent
+from deskmate.app.build import window_of
 from deskmate.app.session import Session
-from deskmate.core.agent.entries import Compacted, Said
+from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.compaction import counted_tokens
 from deskmate.core.team.messages import Plain
 from deskmate.errors import StoreError
 from deskmate.faces.common.items.entry_items import ItemHistory
@@ -34,6 +36,7 @@ class Watching:
         self._session, self._activity, self._wake = session, activity, wake
         self._team = session.team
         self._read: dict[str, ItemHistory] = {}
+        self._tokens: dict[str, int] = {}
         self._live, self._is_read = Live(), False
         self.chosen = LEAD
 
@@ -74,11 +77,30 @@ class Watching:
         while True:
             for number, entry in await self._session.entries(name, history.last):
                 history.add(number, entry)
+                self._count(name, entry)
                 live.show(number, entry)
             self._is_read = True
             self._wake()
             await self._session.changed(name, history.last)
             await asyncio.sleep(_BREATH_SECONDS)
+
+    def _count(self, name: str, entry: Entry) -> None:
+        match entry:
+            case Said() if tokens := counted_tokens(entry):
+                self._tokens[name] = tokens
+            case Compacted() | Cleared():
+                # It is known again after the next answer.
+                self._tokens.pop(name, None)
+
+    @property
+    def context_share(self) -> float | None:
+        """How full the context of the watched member is, from 0 to 1; None as long as no model has counted it."""
+        tokens = self._tokens.get(self.chosen)
+        member = next((one for one in self._session.members if one.name == self.chosen), None)
+        if tokens is None or member is None:
+            return None
+        model = (member.joined.model if member.joined else None) or self._session.model
+        return min(1.0, tokens / window_of(model, self._session.settings))
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Show a message of the program at the end of the chosen member's conversation."""
@@ -116,6 +138,7 @@ class Watching:
         if self._session.team != self._team:
             gone = gone or self.chosen != LEAD
             self._team, self._read = self._session.team, {LEAD: self._history(LEAD)}
+            self._tokens = {name: tokens for name, tokens in self._tokens.items() if name == LEAD}
         return gone
 
     def _history(self, name: str) -> ItemHistory:

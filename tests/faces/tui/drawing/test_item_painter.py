@@ -195,8 +195,8 @@ def test_a_member_that_is_parked_by_a_cap_shows_how_to_raise_it() -> None:
     assert "/budget money" in " ".join(plain(ParkedItem("1", reached)))
 
 
-def test_members_have_their_colours_the_lead_and_the_user_their_own() -> None:
-    assert [style_of(name, COLOURS) for name in ("bob", "lead", "user")] == ["yellow", "bold white", "bold"]
+def test_members_have_their_colours_and_the_lead_and_the_user_are_bold() -> None:
+    assert [style_of(name, COLOURS) for name in ("bob", "lead", "user")] == ["yellow", "bold", "bold"]
 
 
 # -- layouts --------------------------------------------------------------------------------------

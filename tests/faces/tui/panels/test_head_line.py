@@ -19,7 +19,7 @@ async def test_a_team_that_did_all_it_was_told_is_at_rest(harness: AppHarness) -
     async with chat(harness) as typist:
         await typist.types("hello")
         await typist.until(lambda session: isinstance(session.members[0].status, Idle) and session.spent.calls == 1)
-        assert "  idle  " in head_of(typist.session).plain
+        assert "  idle  " in head_of(typist.session, 200).plain
 
 
 async def test_a_lead_that_is_parked_is_not_at_rest(harness: AppHarness) -> None:
@@ -29,7 +29,7 @@ async def test_a_lead_that_is_parked_is_not_at_rest(harness: AppHarness) -> None
         await typist.types("/budget tokens 1")
         await typist.types("hello again")
         await typist.until(lambda session: isinstance(session.members[0].status, Parked))
-        head = head_of(typist.session).plain
+        head = head_of(typist.session, 200).plain
     assert "  parked: budget: " in head
     assert "  idle  " not in head
 
@@ -47,6 +47,6 @@ async def test_a_team_whose_plan_waits_for_a_word_is_not_at_rest(harness: AppHar
     async with chat(harness, plans) as typist:
         await typist.types("go")
         await typist.until(lambda session: bool(session.questions) and not session.busy)
-        head = head_of(typist.session).plain
+        head = head_of(typist.session, 200).plain
     assert "  1 question  " in head
     assert "  idle  " not in head

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
+from deskmate.app import Recorded
+from deskmate.core.agent.entries import Began, Call, Said
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
 from deskmate.core.team.task_fields import NewTask
 from deskmate.faces.tui.panels.members_panel import Members, in_order, window
@@ -111,7 +113,7 @@ async def test_sixty_need_no_more_widgets_than_one(tmp_path: Path) -> None:
         assert list(screen.app.screen.walk_children()) == before
 
 
-async def test_where_there_is_little_room_the_name_is_whole_and_the_status_gives_way(tmp_path: Path) -> None:
+async def test_where_there_is_little_room_a_name_keeps_both_ends_and_the_status_gives_way(tmp_path: Path) -> None:
     async def claimed(team: OpenTeam, clock: FakeClock) -> None:
         await team.board.create("lead", NewTask("write"))
         await team.board.claim(team.roster.state.members["a-rather-long-name"], 1)
@@ -121,7 +123,26 @@ async def test_where_there_is_little_room_the_name_is_whole_and_the_status_gives
         async with (app := PanelApp(panel)).run_test(size=(26, 6)) as pilot:
             panel.show(in_order(session), "lead", NOW)
             await pilot.pause()
-            assert text(app)[2:5:2] == ["● a-rather-long-name #1", "● bob working 15 min"]
+            assert text(app)[2:5:2] == ["2 ● a-rather…ong-name #1", "3 ● bob 15 min"]
+
+
+async def test_the_list_says_what_each_member_is_doing_now(tmp_path: Path) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.sees("2 ● alice")
+        call = Call(tool="bash", arguments={"command": "pytest -q tests/test_schema.py --verbose"})
+        screen.feed.tell(Recorded("alice", 5, Said(calls=(call,))))
+        screen.feed.tell(Recorded("alice", 6, Began(calls=("alice:5.0",))))
+        await screen.session.look()
+        await screen.sees("    bash pytest -q test… 0:00")
+
+
+async def test_alt_and_a_digit_choose_a_member(tmp_path: Path) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.press("alt+3")
+        await screen.sees("to bob")
+        await screen.press("alt+9")
+        await screen.press("alt+1")
+        await screen.sees("to lead")
 
 
 class Counting(Members):

@@ -48,8 +48,11 @@ class _DiffLine:
     number: int | None
 
 
-def diff_rows(diff: str, path: str, margin: Text) -> Iterator[UnwrappedLine]:
-    """Yield a unified diff with line numbers and colours. Lines without a hunk before them have no numbers."""
+def diff_rows(diff: str, path: str, margin: Text, tints: tuple[str, str]) -> Iterator[UnwrappedLine]:
+    """Yield a unified diff with line numbers and colours. Lines without a hunk before them have no numbers.
+
+    `tints`: the styles behind added and removed lines.
+    """
     lines = list(_numbered(paragraphs(diff)))
     width = max((len(str(one.number)) for one in lines if one.number), default=0)
     coloured = _coloured(lines, language_of(path))
@@ -62,7 +65,8 @@ def diff_rows(diff: str, path: str, margin: Text) -> Iterator[UnwrappedLine]:
         first = margin.copy().append(number, "dim").append(f"{one.sign} ", f"bold {colour}")
         if one.sign != " " and not text.spans:
             text.stylize(colour)
-        yield UnwrappedLine(text, first, margin.copy().append(" " * (len(number) + 2)))
+        back = {"+": tints[0], "-": tints[1]}.get(one.sign, "")
+        yield UnwrappedLine(text, first, margin.copy().append(" " * (len(number) + 2)), back=back)
 
 
 def _numbered(lines: list[str]) -> Iterator[_DiffLine]:

@@ -43,17 +43,21 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class PaintLook:
-    """What lines are made for: their width, the colours of members, a console. `growing`: keeps what is laid out."""
+    """What lines are made for: their width, the colours of members, a console.
+
+    `tints`: the styles behind added and removed lines. `growing`: keeps lines of words that grow.
+    """
 
     width: int
     colours: Mapping[str, str]
     console: Console
+    tints: tuple[str, str] = ("", "")
     growing: GrowingMarkdown = field(default_factory=GrowingMarkdown)
 
 
 def style_of(member: str, colours: Mapping[str, str]) -> str:
-    """Return the style of a member's name on every screen."""
-    return "bold" if member == USER else colours.get(member) or "bold white"
+    """Return the style of a member's name on every screen. Lead and user have no colour."""
+    return colours.get(member) or "bold"
 
 
 def lines_of(item: items.ShownItem, look: PaintLook, *, folded: bool) -> list[WrappedLine]:
@@ -164,7 +168,7 @@ def _call_rows(call: items.CallItem, folded: bool, look: PaintLook) -> Iterator[
     else:
         yield from _indented(call.details, "  │ ", "dim")
     if call.diff:
-        yield from diff_rows(call.diff, call.path, edge)
+        yield from diff_rows(call.diff, call.path, edge, look.tints)
     else:
         yield from _indented(call.text, "  │ ", "")
 

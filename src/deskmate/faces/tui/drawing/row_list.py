@@ -38,6 +38,7 @@ class Rows(ScrollView, can_focus=True):
         scrollbar-gutter: stable; }
     Rows:focus { border-top: solid $accent; }
     Rows > .rows--chosen { background: $foreground 25%; text-style: bold; }
+    Rows:ansi > .rows--chosen { text-style: reverse; }
     """
 
     def __init__(

@@ -16,7 +16,8 @@ from deskmate.faces.common.terminal_text import TAB_CELLS
 class UnwrappedLine:
     """A line before it is wrapped. `first` goes before its first row, `rest` before the others.
 
-    `copied`: what a copy has instead of `first`. `source`: what a copy of the whole line is, if not its text.
+    `copied`: what a copy has instead of `first`. `source`: what a copy of the whole line is, if not its text. `back`:
+    the style behind it, to the end of the line.
     """
 
     text: Text
@@ -24,13 +25,14 @@ class UnwrappedLine:
     rest: Text = field(default_factory=Text)
     copied: str = ""
     source: str | None = None
+    back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WrappedLine:
     """A line as it is shown. `margin`: how many characters at its beginning are not copied, but `copied` is.
 
-    `gap`: what is between the line above and this one in a copy.
+    `gap`: what is between the line above and this one in a copy. `back`: as in UnwrappedLine.
     """
 
     text: Text
@@ -38,6 +40,7 @@ class WrappedLine:
     copied: str = ""
     gap: str = "\n"
     source: str | None = None
+    back: str = ""
 
     def part(self, start: int, end: int | None) -> str:
         """Return a copy of the characters from `start` to `end`, or of all to the end."""
@@ -69,10 +72,10 @@ def _shown(row: UnwrappedLine, line: Text, *, first: bool, gap: str) -> WrappedL
     margin = row.first if first else row.rest
     text = Text(no_wrap=True, end="").append_text(margin).append_text(line)
     if row.source is None:
-        return WrappedLine(text, len(margin), row.copied if first else "", gap)
+        return WrappedLine(text, len(margin), row.copied if first else "", gap, None, row.back)
     source = row.source if first else ""
     # A line that is nothing in the source does not end a line there.
-    return WrappedLine(text, len(margin), row.copied, "\n" if source else "", source)
+    return WrappedLine(text, len(margin), row.copied, "\n" if source else "", source, row.back)
 
 
 def joined(parts: Iterable[tuple[WrappedLine, str]]) -> str:

@@ -1,6 +1,7 @@
 """The panels of the screen.
 
 conversation_panel  the transcript of the chosen member
+grid_panel          several conversations side by side
 members_panel       who is on the team
 board_panel         the board
 board_outline       the order and text of its tasks

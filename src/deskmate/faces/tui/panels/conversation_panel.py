@@ -32,6 +32,7 @@ from deskmate.faces.tui.drawing.markdown_rows import GrowingMarkdown
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
 from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine, joined
+from deskmate.faces.tui.theme import tints_of
 
 # Lay out about this much, and as much again each time the top is reached.
 PAGE_ITEMS = 150
@@ -71,6 +72,10 @@ class Conversation(ScrollView, can_focus=True):
         self._cursor: str | None = None
         self._sought = ""
         self._growing = GrowingMarkdown()
+
+    def on_mount(self) -> None:
+        """Lay out again with the colours of another theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._lay_anew())
 
     # -- what is shown ----------------------------------------------------------------------------
 
@@ -117,7 +122,7 @@ class Conversation(ScrollView, can_focus=True):
         entitle(self, f"{words(self._member)}{more}")
 
     def _paint(self, item: ShownItem, folded: bool) -> list[WrappedLine]:
-        look = PaintLook(self.room, self._colours, self.app.console, self._growing)
+        look = PaintLook(self.room, self._colours, self.app.console, tints_of(self.app.theme), self._growing)
         return lines_of(item, look, folded=folded)
 
     @property
@@ -141,6 +146,9 @@ class Conversation(ScrollView, can_focus=True):
         chosen = self.has_focus and laid is not None and laid.item.key == self._cursor and line.text.plain != ""
         shown = Text(end="", no_wrap=True).append("▎" if chosen else " ", "bold cyan")
         shown.append_text(line.text)
+        if line.back:
+            shown.append(" " * max(0, self.room + _MARGIN - shown.cell_len))
+            shown.stylize_before(line.back)
         if self._sought:
             shown.highlight_words([self._sought], Style(reverse=True), case_sensitive=False)
         self._mark_selected(shown, number)
@@ -187,6 +195,9 @@ class Conversation(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap all lines again."""
+        self._lay_anew()
+
+    def _lay_anew(self) -> None:
         self._layout.forget()
         self._lay()
 

@@ -1,7 +1,9 @@
 """The first line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
@@ -15,6 +17,17 @@ from deskmate.faces.common.terminal_text import cut
 from deskmate.faces.tui.drawing.styled_lines import words
 
 _REASON_CELLS = 40
+_TITLE_CELLS = 40
+_GAUGE_CELLS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the line. `rank`: parts with a higher rank are dropped first if there is no room."""
+
+    text: str
+    style: str = ""
+    rank: int = 0
 
 
 class Head(Widget):
@@ -22,37 +35,72 @@ class Head(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._line = Text()
+        self._line, self._titles = Text(), dict[str, str]()
+        self._shown: tuple[Session, float | None] | None = None
 
-    def show(self, session: Session) -> None:
-        """Show the state of the team."""
-        line = head_of(session)
+    def show(self, session: Session, context_share: float | None = None) -> None:
+        """Show the state of the team, and how full the context of the watched member is."""
+        self._shown = session, context_share
+        line = head_of(session, self.size.width, title=self._title(session), context_share=context_share)
         if line != self._line:
             self._line = line
             self.refresh()
+
+    def _title(self, session: Session) -> str:
+        # Reading it takes a file, and it never changes.
+        if not self._titles.get(session.home):
+            self._titles[session.home] = session.title
+        return self._titles[session.home]
+
+    def on_resize(self) -> None:
+        """Show as many parts as fit now."""
+        if self._shown:
+            self.show(*self._shown)
 
     def render(self) -> Text:
         """Return the line."""
         return self._line
 
 
-def head_of(session: Session) -> Text:
-    """Return the line."""
+def head_of(session: Session, cells: int, *, title: str = "", context_share: float | None = None) -> Text:
+    """Return the line with as many parts as fit."""
+    parts = list(_parts(session, title, min(_TITLE_CELLS, max(12, cells // 4)), context_share))
+    while len(parts) > 1 and sum(cell_len(part.text) + 2 for part in parts) - 2 > cells - 2:
+        parts.remove(max(reversed(parts), key=lambda part: part.rank))
     head = Text(no_wrap=True, end="", overflow="ellipsis")
-    head.append("deskmate ", "bold")
-    head.append(words(session.team), "bold cyan")
+    for index, part in enumerate(parts):
+        head.append("  " if index else "").append(part.text, part.style)
+    return head
+
+
+def _parts(session: Session, title: str, room: int, context_share: float | None) -> Iterator[_Part]:
+    yield _Part("deskmate", "bold", 7)
+    yield _Part(cut(words(title or session.team), room), "bold cyan", 3)
     busy, asked, parked = len(session.busy), len(session.questions), _parked(session.members)
     if busy or not (asked or parked):
-        head.append(f"  {busy} busy" if busy else "  idle", "" if busy else "dim")
+        yield _Part(f"{busy} busy" if busy else "idle", "" if busy else "dim")
     if asked:
-        head.append(f"  {asked} question{'' if asked == 1 else 's'}", "bold yellow")
+        yield _Part(f"{asked} question{'' if asked == 1 else 's'}", "bold yellow")
     if parked:
-        head.append(f"  {parked}", "bold red")
-    head.append(f"  {spent_in_words(session.spent)}")
+        yield _Part(parked, "bold red")
+    yield _Part(spent_in_words(session.spent), "", 1)
+    if context_share is not None:
+        yield _Part(gauge(context_share), _gauge_style(context_share), 2)
     permitted = session.permitted
-    head.append(f"  {permitted.mode.value}, {sandbox_of(permitted.sandbox)}  {words(session.model)}", "dim")
-    head.append(f"  {words(session.workspace.name)}", "dim")
-    return head
+    yield _Part(permitted.mode.value, "dim", 2)
+    yield _Part(sandbox_of(permitted.sandbox), "dim", 4)
+    yield _Part(words(session.model.rpartition(":")[2]), "dim", 5)
+    yield _Part(words(session.workspace.name), "dim", 6)
+
+
+def gauge(share: float) -> str:
+    """Return how full something is as a bar and a number: `▰▰▱▱▱ 40 %`."""
+    full = round(share * _GAUGE_CELLS)
+    return f"{'▰' * full}{'▱' * (_GAUGE_CELLS - full)} {share:.0%}"
+
+
+def _gauge_style(share: float) -> str:
+    return "green" if share < 0.6 else "yellow" if share < 0.85 else "bold red"
 
 
 def _parked(members: Sequence[Member]) -> str:

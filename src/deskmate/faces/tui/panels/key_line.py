@@ -24,6 +24,7 @@ ALWAYS = (
     KeyHint("f4", "F4", "mail", 2),
     KeyHint("f5", "F5", "answer", 1),
     KeyHint("f6", "F6", "read", 2),
+    KeyHint("f7", "F7", "grid", 3),
     KeyHint("tab", "Tab", "next", 1),
     KeyHint("ctrl+f", "^F", "find", 4),
     KeyHint("ctrl+c", "^C", "stop"),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, assert_never
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
@@ -17,13 +18,16 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
 from deskmate.faces.common.items.member_items import MemberItem, member_items, role_of, status_text
-from deskmate.faces.common.terminal_text import cut
-from deskmate.faces.common.text_tables import ago
+from deskmate.faces.common.terminal_text import cut, cut_middle, width
+from deskmate.faces.common.text_tables import ago, clock
 from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
+from deskmate.faces.tui.member_activity import Activity
 
 _STRIP_GAP = 2
+# Alt with a digit chooses one of the first members.
+_KEYS = 9
 
 
 def _mark(status: Status) -> tuple[str, str]:
@@ -72,13 +76,14 @@ class Members(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._items: list[MemberItem] = []
         self._chosen, self._now = "", 0.0
+        self._activity: Activity | None = None
         self._lines: list[Text] = []
         self._each = 1
 
-    def show(self, items: Sequence[MemberItem], chosen: str, now: float) -> None:
-        """Show the members in this order. Only lines that changed are drawn."""
+    def show(self, items: Sequence[MemberItem], chosen: str, now: float, activity: Activity | None = None) -> None:
+        """Show the members in this order, and what they are doing. Only lines that changed are drawn."""
         moved = chosen != self._chosen
-        self._items, self._chosen, self._now = list(items), chosen, now
+        self._items, self._chosen, self._now, self._activity = list(items), chosen, now, activity
         entitle(self, f"members {sum(item.member.here for item in items)}")
         self._lay()
         if moved:
@@ -92,32 +97,45 @@ class Members(ScrollView, can_focus=True):
 
     def _lay(self) -> None:
         self._each = 2 if 2 * len(self._items) <= self.size.height else 1
-        width = max(8, self.size.width - self.styles.scrollbar_size_vertical)
-        lines = [line for item in self._items for line in self._rows(item, width)[: self._each]]
+        cells = max(8, self.size.width - self.styles.scrollbar_size_vertical)
+        rows = (self._rows(item, number, cells) for number, item in enumerate(self._items, 1))
+        lines = [line for row in rows for line in row[: self._each]]
         changed = [y for y, line in enumerate(lines) if y >= len(self._lines) or line != self._lines[y]]
         fewer, self._lines = len(lines) != len(self._lines), lines
         if fewer:
-            self.virtual_size = Size(width, len(lines))
+            self.virtual_size = Size(cells, len(lines))
             self.refresh()
         for y in changed:
             self.refresh_line(y)
 
-    def _rows(self, item: MemberItem, width: int) -> list[Text]:
-        member = item.member
+    def _rows(self, item: MemberItem, number: int, cells: int) -> list[Text]:
+        member, doing = item.member, self._doing(item)
         mark, mark_style = _mark(member.status)
-        status = words(status_text(member.status))
         task = f"#{item.task} " if item.task is not None else ""
-        right = f" {task}{_dollars(item.spent)}"
-        name = cut(words(member.name), max(4, width - 2 - len(right)))
-        head = Text(no_wrap=True, end="").append(f"{mark} ", mark_style)
+        right = f" {task}{_dollars(item.spent)}".rstrip()
+        head = Text(no_wrap=True, end="").append(f"{number} " if number <= _KEYS else "  ", "dim")
+        head.append(f"{mark} ", mark_style)
+        name = cut_middle(words(member.name), max(4, cells - head.cell_len - len(right)))
         head.append(name, style_of(member.name, {member.name: member.colour}))
-        room = width - head.cell_len - len(right)
-        status = cut(f" {status} {ago(self._now - member.status_at)}", max(0, room)) if room > 4 else ""
+        room = cells - head.cell_len - len(right)
+        # The line below has what a member is doing, if there is one.
+        told = doing if doing and self._each == 1 else words(status_text(member.status))
+        when = "" if doing and self._each == 1 else f" {ago(self._now - member.status_at)}"
+        if isinstance(member.status, Working) and self._each == 2:
+            # The mark says it.
+            told, when = "", when.lstrip()
+        status = cut(f" {told}{when}", max(0, room)) if room > 4 else ""
         head.append(status, "dim")
-        head.append(" " * max(0, room - Text(status).cell_len) + right, "dim")
-        said = words(member.words) or words(role_of(member))
-        below = Text(no_wrap=True, end="").append(f"  {cut(said, max(1, width - 2))}", "dim italic")
+        head.append(" " * max(0, room - cell_len(status)) + right, "dim")
+        said = doing or words(member.words) or words(role_of(member))
+        style = "dim" if doing else "dim italic"
+        below = Text(no_wrap=True, end="").append(f"    {cut_clock(said, max(1, cells - 4))}", style)
         return [head, below]
+
+    def _doing(self, item: MemberItem) -> str:
+        """Return what a member is doing now, and for how long; empty if that is not known."""
+        deed = self._activity.of(item.name) if self._activity and isinstance(item.member.status, Working) else None
+        return f"{words(deed.words)} {clock(self._now - deed.since)}" if deed else ""
 
     def render_line(self, y: int) -> Strip:
         """Return a visible line."""
@@ -160,6 +178,14 @@ class Members(ScrollView, can_focus=True):
             self.post_message(MemberChosen(self._items[place].name))
 
 
+def cut_clock(text: str, cells: int) -> str:
+    """Return as much of a line as fits. A clock at its end stays."""
+    if width(text) <= cells or ":" not in text[-8:]:
+        return cut(text, cells)
+    head, _, end = text.rpartition(" ")
+    return f"{cut(head, max(1, cells - len(end) - 1))} {end}"
+
+
 def _dollars(spent: Sum) -> str:
     if not spent.calls:
         return ""
@@ -198,7 +224,7 @@ class MemberStrip(Widget):
         member = item.member
         mark, mark_style = _mark(member.status)
         cell = Text().append(f"{mark} ", mark_style)
-        cell.append(cut(words(member.name), 20), style_of(member.name, {member.name: member.colour}))
+        cell.append(cut_middle(words(member.name), 20), style_of(member.name, {member.name: member.colour}))
         cell.append(f" #{item.task}" if item.task is not None else "", "dim")
         if member.name == self._chosen:
             cell.stylize("reverse")
