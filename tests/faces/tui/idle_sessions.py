@@ -18,7 +18,8 @@ from deskmate.app.session import Session
 from deskmate.core.agent.entries import Call, Said, Started
 from deskmate.core.team.messages import PermissionRequest, PlanRequest
 from deskmate.core.team.roster_records import Joined
-from deskmate.faces.tui.panels.question_panel import QuestionsPanel
+from deskmate.faces.tui.questions.answer_list import AnswerList
+from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -55,7 +56,8 @@ class QuestionApp(PanelApp):
         self.session = session
         self.answers: list[tuple[str, str, str]] = []
         self.told: list[str] = []
-        self.escapes = 0
+        self.typed = ""
+        self.escapes = self.wanted = 0
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll()
@@ -68,6 +70,17 @@ class QuestionApp(PanelApp):
         self.answers.append((message.question.member, message.answer, message.words))
         await self.session.answer(message.question, message.answer, message.words)
         self.questions.show(self.session, NOW)
+
+    @property
+    def answer_list(self) -> AnswerList:
+        """The list that answers are chosen from."""
+        return self.query_one(AnswerList)
+
+    def on_questions_panel_typed(self, message: QuestionsPanel.Typed) -> None:
+        self.typed += message.text
+
+    def on_questions_panel_keys_wanted(self) -> None:
+        self.wanted += 1
 
     def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         self.told.append(message.question.member)

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from deskmate.app import Feed, RunRequest, load
 from deskmate.app.session import Session, attended
+from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.testing.fake_provider import FakeProvider
 from tests.faces.tui.idle_sessions import NOW, session_at
@@ -54,6 +55,11 @@ class ScreenHarness:
         while before != self.lines:
             before = self.lines
             await self.pilot.pause(0.15)
+
+    async def asked(self, *words: str) -> None:
+        """Wait until a question with these words has the keys, and takes an answer."""
+        await self.until(lambda: self.app.screen.query_one(QuestionsPanel).is_ready)
+        await self.sees(*words)
 
     async def sees_no(self, words: str) -> None:
         """Wait until words are on the screen no longer."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.tui.panels.answer_guard import UNSEEN_SECONDS
+from deskmate.faces.tui.questions.answer_guard import UNSEEN_SECONDS
 from tests.faces.fake_app import environment
 
 SECONDS = 60
@@ -94,10 +94,7 @@ def test_a_question_is_answered_with_a_key_and_the_end_is_told_after_the_screen(
     fast.press(F5)
     # What has just come to the front is not answered by a key that was meant for something else.
     fast.reads(2 * UNSEEN_SECONDS)
-    fast.press(b"a")
-    fast.sees("a again")
-    fast.reads(2 * UNSEEN_SECONDS)
-    fast.press(b"a")
+    fast.press(b"2")
     fast.sees("demo is over")
     assert b"nobody answered" not in fast.seen
     fast.press(b"q")

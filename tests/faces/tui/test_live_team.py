@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan, Slow, Stall
@@ -149,30 +148,6 @@ async def test_lines_are_kept_together_and_come_back(tmp_path: Path) -> None:
         await screen.press("down", "down")
         await screen.sees(" draft")
     assert kept == ["one\ntwo", "three"]
-
-
-@pytest.mark.parametrize(("key", "outcome"), [("y", "built"), ("n", "The user refused")])
-async def test_a_question_is_answered_by_a_key_of_its_panel(tmp_path: Path, key: str, outcome: str) -> None:
-    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
-        await screen.sees("may I use bash?", "command: echo built")
-        await screen.press("f5", "x")
-        # In its first moments a question takes no answer, nor from who goes on typing.
-        while screen.session.questions:
-            await screen.pilot.pause(QUIET_SECONDS)
-            await screen.press(key)
-        await screen.sees(outcome)
-        await screen.sees_no("may I use bash?")
-        # The panel is gone, and what is typed goes to the draft again.
-        await screen.press(*"yes")
-        await screen.sees(" yes")
-
-
-async def test_no_letter_that_is_typed_answers_a_question(tmp_path: Path) -> None:
-    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
-        await screen.sees("may I use bash?")
-        await screen.press(*"yan")
-        await screen.sees(" yan", "may I use bash?")
-        assert len(screen.session.questions) == 1
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])

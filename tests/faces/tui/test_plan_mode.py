@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.policy.permissions import Mode
-from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.team_scripts import hears
@@ -31,13 +30,12 @@ async def handed_in(screen: ScreenHarness) -> None:
     await screen.type("/mode plan")
     await screen.type("change it")
     await screen.sees("lead hands in a plan", "1. Write it.", "2. Test it.")
-    await screen.press("f5")
-    await screen.sees("y yes  a yes, and accept edits  n no  w no, with words")
-    await screen.pilot.pause(QUIET_SECONDS)
+    # The question takes the keys by itself.
+    await screen.asked("1. Yes", "2. Yes, and accept edits from now on", "3. No, and say what to change")
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("key", "mode"), [("y", Mode.DEFAULT), ("a", Mode.ACCEPT_EDITS)])
+@pytest.mark.parametrize(("key", "mode"), [("enter", Mode.DEFAULT), ("2", Mode.ACCEPT_EDITS)])
 async def test_one_key_approves_the_plan_and_ends_plan_mode(
     tmp_path: Path, key: str, mode: Mode, size: tuple[int, int]
 ) -> None:
@@ -54,7 +52,7 @@ async def test_one_key_approves_the_plan_and_ends_plan_mode(
 async def test_words_refuse_the_plan_and_the_next_one_is_asked_about(tmp_path: Path) -> None:
     async with FakeProvider(plans) as provider, show_live_team(tmp_path, provider, SIZES[0]) as screen:
         await handed_in(screen)
-        await screen.press("w", *"tests", "enter")
+        await screen.press("3", *"tests", "enter")
         await screen.sees("hands in a plan", "A better plan.")
         await screen.sees_no("1. Write it.\n")
         assert screen.session.permitted.planning == ("lead",)

@@ -119,10 +119,10 @@ async def test_at_any_size_something_can_be_typed(tmp_path: Path, size: Size) ->
 
 async def test_a_click_on_a_key_presses_it(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), (80, 24)) as screen:
-        await screen.sees("F3 board")
-        place = screen.lines[-1].index("F3")
+        await screen.asked("F1 help")
+        place = screen.lines[-1].index("F1")
         await screen.pilot.click("#keys", offset=(place, 0))
-        await screen.sees("board 0/3")
+        await screen.sees("Everywhere")
 
 
 # -- a screen that grows --------------------------------------------------------------------------

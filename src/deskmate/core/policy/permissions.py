@@ -278,11 +278,16 @@ def _is_barred(
     return not allowed and _by_mode(tool, mode, known, confined).effect is Effect.ASK
 
 
+def edits_files(tool: str) -> str:
+    """Return the reason for asking before an edit that nothing else is special about."""
+    return f"{tool} edits files"
+
+
 def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) -> Verdict:
     if known is None:
         return Verdict(Effect.ASK, f"{tool} is not one of Deskmate's own tools")
     if known.edits and mode is Mode.DEFAULT:
-        return Verdict(Effect.ASK, f"{tool} edits files")
+        return Verdict(Effect.ASK, edits_files(tool))
     if known.runs and mode is not Mode.DONT_ASK and not confined:
         return Verdict(Effect.ASK, f"{tool} runs a command outside a sandbox")
     return Verdict(Effect.ALLOW, f"mode {mode} allows {tool}")

@@ -11,6 +11,8 @@ clipboard        copy a text and say so
 theme            colours
 panels           the panels of the screen
 drawing          lines, rows and items
+questions        questions to the user, and how they are answered
+draft            what is being typed
 """
 
 from typing import TYPE_CHECKING

@@ -17,7 +17,7 @@ KEYS = {
     "Everywhere": {
         "F1": "show this help; Esc closes it",
         "F2 F3 F4": "go to members, board or mail; again: go back",
-        "F5": "go to the questions: y yes, a twice always, n no, w no with a reason",
+        "F5": "go to the questions; a new one takes the keys if nothing is typed",
         "F6": "read the conversation with the keys below",
         "Tab, Alt+↓": "watch the next member",
         "Shift+Tab, Alt+↑": "watch the previous member",
@@ -35,6 +35,13 @@ KEYS = {
         "Ctrl+End, End": "go to the end of the conversation; End only if nothing is typed",
         "→": "accept the suggested word",
         "Ctrl-D": "leave, if nothing is typed",
+    },
+    "Answering (F5)": {
+        "↑ ↓ Enter, 1 to 9": "choose an answer; a click does too",
+        "End, PageUp, PageDown": "show the rest of a long question; it can be allowed after that",
+        "← →": "show another question",
+        "letters": "go on writing; y, a or n and Enter answers the member you write to",
+        "Esc": "go back to writing; the question stays open",
     },
     "Reading (F6)": {
         "↑ ↓": "choose an entry",

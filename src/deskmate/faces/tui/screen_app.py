@@ -21,8 +21,8 @@ from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.clipboard import copy
-from deskmate.faces.tui.panels.draft_input import Draft
-from deskmate.faces.tui.panels.question_panel import QuestionsPanel
+from deskmate.faces.tui.draft.draft_input import Draft
+from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.team_screen import TeamScreen
 from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
 

@@ -21,18 +21,18 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.items.member_items import colours_of
+from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
 from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.panels.board_panel import BoardPanel
 from deskmate.faces.tui.panels.conversation_panel import Conversation
-from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.panels.grid_panel import ConversationGrid, Tile, tiled_names
 from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
-from deskmate.faces.tui.panels.question_panel import QuestionsPanel
+from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
 # Changes within this time are drawn together.
@@ -160,7 +160,7 @@ class TeamScreen(Screen[None]):
         self.query_one(Members).show(members, chosen, now, self._activity)
         self.query_one(BoardPanel).show(session, now)
         self.query_one(PostPanel).show(session, now)
-        self.query_one(QuestionsPanel).show(session, now, chosen)
+        self.query_one(QuestionsPanel).show(session, now)
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
             self.query_one(Draft).focus()
@@ -265,7 +265,8 @@ class TeamScreen(Screen[None]):
         self.query_one("#search").remove_class("open")
         self._show_panel("conversation")
         draft = self.query_one(Draft)
-        (self.query_one(Conversation) if draft.disabled else draft).focus()
+        # At once, so that the next key is handled there.
+        self.set_focus(self.query_one(Conversation) if draft.disabled else draft)
 
     def drop_draft(self) -> bool:
         """Drop the draft. Return whether there was one."""
@@ -296,8 +297,20 @@ class TeamScreen(Screen[None]):
         self.query_one(KeyLine).show(panels[0] if panels else "draft")
 
     def on_draft_sent(self) -> None:
-        """Scroll to the end, where the sent text will appear."""
+        """Scroll to the end, where the sent text will appear. A question may have the keys again."""
         self.query_one(Conversation).action_go(1)
+        self.query_one(QuestionsPanel).offer_again()
+
+    def on_questions_panel_keys_wanted(self) -> None:
+        """Give a question the keys if nobody is typing."""
+        draft = self.query_one(Draft)
+        if self.is_current and (self.focused is None or (draft.has_focus and draft.is_idle)):
+            self.query_one(QuestionsPanel).take_keys()
+
+    def on_questions_panel_typed(self, message: QuestionsPanel.Typed) -> None:
+        """Go on writing: a letter answers nothing."""
+        self._write()
+        self.query_one(Draft).insert(message.text)
 
     def on_draft_end_wanted(self) -> None:
         """Show the end of the conversation."""

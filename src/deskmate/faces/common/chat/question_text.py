@@ -66,8 +66,8 @@ def _details(item: QuestionItem) -> Iterator[str]:
             yield from (f"    {line}" for line in lines)
     if item.diff:
         yield from (f"{line[:1]} {_exact_lines(line[1:])[0]}" for line in item.diff.split("\n"))
-    if item.question.reason:
-        yield f"because {one_line(item.question.reason)}"
+    if item.reason:
+        yield f"because {one_line(item.reason)}"
 
 
 def _exact_lines(text: str) -> list[str]:

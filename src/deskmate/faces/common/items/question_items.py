@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
+from deskmate.core.policy.permissions import edits_files
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.core.values import frozen
@@ -62,6 +63,11 @@ class QuestionItem:
     def diff(self) -> str:
         """What the call would change in a file; empty if nothing."""
         return diff_of(self.question.tool, self.question.arguments, self.current)
+
+    @property
+    def reason(self) -> str:
+        """Why it is asked; empty if that only repeats what the tool does."""
+        return "" if self.question.reason == edits_files(self.question.tool) else self.question.reason
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -55,7 +55,13 @@ OWN = {
         KeyHint("f", "f", "filter", 1),
         KeyHint("escape", "Esc", "write", 0),
     ),
-    "questions": (KeyHint("escape", "Esc", "write", 0),),
+    "questions": (
+        KeyHint("down", "↑↓", "choose", 0),
+        KeyHint("enter", "Enter", "answer", 0),
+        KeyHint("end", "End", "rest of it", 1),
+        KeyHint("right", "→", "next question", 3),
+        KeyHint("escape", "Esc", "write", 0),
+    ),
     "search": (KeyHint("enter", "Enter", "next", 0), KeyHint("escape", "Esc", "close", 0)),
 }
 

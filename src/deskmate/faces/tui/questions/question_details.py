@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import Member
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.tasks import BoardState, in_progress_of
@@ -45,15 +44,6 @@ class People:
     def style(self, item: QuestionItem) -> str:
         """Return the style of an asker's name."""
         return style_of(item.sender, colours_of(self.members.values()))
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key and what it does."""
-
-    key: str
-    text: str
-    action: str
 
 
 # -- who and what in a line -----------------------------------------------------------------------
@@ -109,10 +99,8 @@ def body(question: Question, cells: int, standing: FilePreview | None = None) ->
     item = question_item(question, standing.text if standing else "")
     plan = exact(question.plan) if question.plan else []
     there: list[Line] = [((words(standing.words), "dim"),)] if standing else []
-    effect = item.always.effect if item.always else ""
-    adds: list[Line] = [(("always ", "bold"), *exact_line(effect))] if _is_long(effect, cells) else []
-    because: list[Line] = [(("because ", "dim"), (words(question.reason), "dim"))] if question.reason else []
-    lines = _without_gaps([*plan, *_arguments(item), *there, *_change(item.diff), *because, *adds])
+    because: list[Line] = [(("because ", "dim"), (words(item.reason), "dim"))] if item.reason else []
+    lines = _without_gaps([*plan, *_arguments(item), *there, *_change(item.diff), *because])
     return [row for line in lines for row in folded(line, cells, "" if question.plan else "    ")]
 
 
@@ -136,67 +124,8 @@ def _arguments(item: QuestionItem) -> Iterator[Line]:
 
 
 def _change(diff: str) -> Iterator[Line]:
-    """Yield removed, added and unchanged lines."""
-    for line in diff.split("\n") if diff else ():
+    """Yield removed, added and unchanged lines, without the empty line after a last line end that stays."""
+    lines = diff.split("\n") if diff else []
+    for line in lines[:-1] if lines[-1:] == [" "] else lines:
         style = _STYLES[line[:1]]
         yield ((f"{line[:1]} ", style), *exact_line(line[1:], style))
-
-
-# -- what can be answered -------------------------------------------------------------------------
-
-
-def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
-    """Return the keys that answer the first question of a group and, as capital letters, the whole group.
-
-    `armed`: an action that is done only if its key is pressed again.
-    """
-    first, several = question_item(group[0]), len(group) > 1
-    always = plain(exact_line(first.always.effect)) if first.always else ""
-    adds = "adds the rule above" if _is_long(always, cells) else always
-    if armed:
-        key = "A again" if armed.startswith("answer_all") else "a again"
-        return [Key(key, f"{adds}, for the whole team", armed), Key("any other key", "adds nothing", "disarm")]
-    plan = first.question.shake is Shake.PLAN
-    to = f" to {words(first.asker)}" if several else ""
-    one = [Key("y", f"yes{to}", "answer('yes')")]
-    one += [Key("a", adds if plan else f"always ({adds})", "answer('always')")] if always else []
-    one += [Key("n", f"no{to}", "answer('no')"), Key("w", "no, with words", "words")]
-    if not several:
-        return one
-    every = [Key("Y", f"yes to all {len(group)}", "answer_all('yes')")]
-    to_all = "accept edits, all" if plan else "always, to all"
-    every += [Key("A", to_all, "answer_all('always')")] if always else []
-    return [*one, *every, Key("N", "no to all", "answer_all('no')")]
-
-
-def typed(keys: Sequence[Key]) -> list[Key]:
-    """Return keys as offered to a person who types to the asker: words and Enter answer too."""
-    alone = [key for key in keys if not key.action.startswith("answer_all")]
-    offered = [Key("n WORDS", key.text, key.action) if key.action == "words" else key for key in alone]
-    every = [Key("F5", "for more", "")] if len(alone) < len(keys) else []
-    return [Key("type", "and Enter, or F5 and the key:", ""), *offered, *every]
-
-
-def _is_long(effect: str, cells: int) -> bool:
-    """Return whether the effect of an answer is too long to show beside the keys."""
-    return width(exact_line(effect)) > cells
-
-
-def set_out(keys: Sequence[Key], cells: int, style: str) -> list[tuple[Line, list[Key | None]]]:
-    """Return keys on as many lines as needed and, for each cell of a line, the key at that cell.
-
-    `style`: the style of the keys themselves.
-    """
-    rows: list[tuple[list[Span], list[Key | None]]] = [([], [])]
-    for key in keys:
-        for n, part in enumerate(folded(((key.key, style), (f" {key.text}", "")), cells, "  ")):
-            spans, owners = rows[-1]
-            if n or (owners and len(owners) + 2 + width(part) > cells):
-                rows.append(([], []))
-                spans, owners = rows[-1]
-            elif owners:
-                spans.append(("  ", ""))
-                owners += [None, None]
-            spans.extend(part)
-            owners += [key] * width(part)
-    return [(tuple(spans), owners) for spans, owners in rows]

@@ -1,17 +1,16 @@
 """How the parts of a question share the lines.
 
-The possible answers are visible at any height. The part of the question that does not fit can be scrolled.
+The part of the question that does not fit can be scrolled.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deskmate.faces.tui.drawing.styled_lines import Line, cut
-from deskmate.faces.tui.panels.question_details import Key
 
 _REST_LINES = 3
 # With fewer lines there is no room for the asker above the question.
-_LEAST_LINES = 3
+_LEAST_LINES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +20,19 @@ class Parts:
     head: Line
     gist: Line
     body: Sequence[Line]
-    keys: Sequence[tuple[Line, list[Key | None]]]
     rest: Sequence[tuple[int, Line]]
 
     @property
     def height(self) -> int:
         """How many lines everything takes."""
-        return 1 + len(self.body) + len(self.keys) + min(len(self.rest), _REST_LINES)
+        return 1 + len(self.body) + min(len(self.rest), _REST_LINES)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSheet:
-    """What is drawn, by line: text, key at each cell, group it selects. `window`: visible lines of the body."""
+    """What is drawn, by line: text, group it selects. `window`: visible lines of the body."""
 
     lines: tuple[Line, ...] = ()
-    keys: Mapping[int, list[Key | None]] = field(default_factory=dict)
     choices: Mapping[int, int] = field(default_factory=dict)
     window: int = 0
 
@@ -43,17 +40,21 @@ class QuestionSheet:
 def sheet(parts: Parts, offset: int, cells: int, height: int) -> QuestionSheet:
     """Return `height` lines of a question, with the body from line `offset` on."""
     if height < _LEAST_LINES:
-        return _placed([parts.gist][: height - 1], parts.keys[:1], [], 0)
-    keys = parts.keys[: height - 2]
-    room = height - 1 - len(keys)
-    rest = _rest(parts.rest, room, len(parts.body))
+        return QuestionSheet(lines=(parts.gist,)[: max(height, 0)])
+    room = height - 1
+    rest = _rest(parts.rest, room - len(parts.body))
     window, view = _view(parts.body, offset, cells, room - len(rest))
-    return _placed([parts.head, *view], keys, rest, window)
+    below = 1 + len(view)
+    return QuestionSheet(
+        lines=(parts.head, *view, *(line for _, line in rest)),
+        choices={below + n: index for n, (index, _) in enumerate(rest)},
+        window=window,
+    )
 
 
-def _rest(rest: Sequence[tuple[int, Line]], room: int, body: int) -> list[tuple[int, Line]]:
-    """Return the other groups to show. Some are always shown if there is any room."""
-    most = min(len(rest), _REST_LINES, max(room - body, 1 if room > _LEAST_LINES else 0))
+def _rest(rest: Sequence[tuple[int, Line]], room: int) -> list[tuple[int, Line]]:
+    """Return the other groups to show. They never take a line from the question in front."""
+    most = min(len(rest), _REST_LINES, max(room, 0))
     if most == len(rest):
         return list(rest)
     more = len(rest) - most + 1
@@ -68,17 +69,7 @@ def _view(body: Sequence[Line], offset: int, cells: int, room: int) -> tuple[int
     seen = body[offset : offset + window]
     if room < 2:
         return window, seen
-    where: Line = ((f"lines {offset + 1}-{offset + len(seen)} of {len(body):,}: PgUp, PgDn", "dim italic"),)
+    below = len(body) - offset - len(seen)
+    end = f"↓ {below:,} more: PgDn, or End for the end" if below else "the end. PgUp, Home go back"
+    where: Line = ((f"lines {offset + 1}-{offset + len(seen)} of {len(body):,}  {end}", "dim italic"),)
     return window, [*seen, cut(where, cells)]
-
-
-def _placed(
-    lines: Sequence[Line], keys: Sequence[tuple[Line, list[Key | None]]], rest: list[tuple[int, Line]], window: int
-) -> QuestionSheet:
-    below = len(lines) + len(keys)
-    return QuestionSheet(
-        lines=(*lines, *(line for line, _ in keys), *(line for _, line in rest)),
-        keys={len(lines) + n: owners for n, (_, owners) in enumerate(keys)},
-        choices={below + n: index for n, (index, _) in enumerate(rest)},
-        window=window,
-    )

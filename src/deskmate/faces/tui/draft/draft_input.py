@@ -3,6 +3,7 @@
 Enter sends. Shift+Enter or Ctrl+J starts a new line. Up and Down at its ends recall what was typed before.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from textual import events
@@ -12,12 +13,16 @@ from textual.widgets import TextArea
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
+from deskmate.faces.tui.questions.answer_guard import QUIET_SECONDS
 
 _MOST_LINES = 8
 
 
 class Draft(TextArea):
-    """A text to send. `before`: earlier texts, oldest first. `known`: returns the completions of a first word."""
+    """A text to send.
+
+    `before`: earlier texts, oldest first. `known`: returns the completions of a first word. `clock`: monotonic seconds.
+    """
 
     class Sent(Message):
         """A text to carry out, and its recipient."""
@@ -39,12 +44,20 @@ class Draft(TextArea):
     class Ended(Message):
         """Nothing more will be typed."""
 
-    def __init__(self, before: Sequence[str], known: Callable[[], Iterable[str]], *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        before: Sequence[str],
+        known: Callable[[], Iterable[str]],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
         # The history file may contain anything.
         self._before, self._known = [clean(text) for text in before], known
         self._place = len(self._before)
         self._draft, self._to = "", ""
+        self._clock, self._typed_at = clock, float("-inf")
         self.cursor_blink = False
 
     def address(self, name: str) -> None:
@@ -52,7 +65,13 @@ class Draft(TextArea):
         self._to = name
         entitle(self, f"to {words(name)}")
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is typed here, and no key was pressed for a while."""
+        return not self.text and self._clock() - self._typed_at >= QUIET_SECONDS
+
     async def _on_key(self, event: events.Key) -> None:
+        self._typed_at = self._clock()
         # Bindings would be handled before what was typed just before them.
         match event.key:
             case "enter":

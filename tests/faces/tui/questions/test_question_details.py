@@ -15,9 +15,10 @@ from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import EMPTY
 from deskmate.faces.common.items.question_items import question_groups
 from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
-from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
-from deskmate.faces.tui.panels.question_details import Key, People, body, gist, head, keys_of, set_out
-from deskmate.faces.tui.panels.question_sheet import Parts, sheet
+from deskmate.faces.tui.drawing.styled_lines import plain, width
+from deskmate.faces.tui.questions.answer_options import option_rows, options_of
+from deskmate.faces.tui.questions.question_details import People, body, gist, head
+from deskmate.faces.tui.questions.question_sheet import Parts, sheet
 from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -92,13 +93,24 @@ async def test_every_kind_of_question_is_shown_whole(tmp_path: Path, kind: Any, 
         compare(app, f"question-{kind.__name__}")
 
 
+async def test_a_refused_answer_says_why_next_to_it(tmp_path: Path) -> None:
+    async def asked(team: OpenTeam, clock: FakeClock) -> None:
+        await plan(team)
+
+    async with asking(tmp_path, asked) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("enter")
+        await pilot.pause()
+        compare(app, "question-refused")
+
+
 async def test_the_line_for_words_stands_below_the_question(tmp_path: Path) -> None:
     async def asked(team: OpenTeam, clock: FakeClock) -> None:
         await queue(team)
 
     async with asking(tmp_path, asked) as (app, pilot):
         await app.seen(pilot)
-        await pilot.press("w")
+        await pilot.press("6")
         await pilot.pause()
         compare(app, "question-words")
 
@@ -129,17 +141,24 @@ def test_nothing_in_a_plan_can_hide() -> None:
     assert plain(gist((asked,), 80, NOBODY)) == r"alice a plan: 1. tidy\x1b]0;2. rm -rf data\x07\u200b 3. report"
 
 
-def test_the_rule_that_always_would_add_is_shown_exactly_and_leaves_room_for_the_other_keys() -> None:
+def test_the_rule_that_an_answer_would_add_is_shown_exactly() -> None:
     short, long = (replace(question(command="a"), rule=f"allow bash({text})") for text in ("a\n\u200bb", "a" * 500))
-    assert [key.text for key in keys_of((short,), 80)][1] == r"always (adds the rule: allow bash(a\x0a\u200bb))"
-    assert [key.text for key in keys_of((long,), 80)][1] == "always (adds the rule above)"
-    assert "".join("".join(shown(long)[1:]).split()) == f"alwaysaddstherule:allowbash({'a' * 500})"
-    assert shown(short) == ["command: a"]
+    first, second = ["".join(map(plain, option_rows(2, options_of((one,))[1], 80))) for one in (short, long)]
+    assert first == r"2. Yes, and don't ask again for bash(a\x0a\u200bb)"
+    assert "".join(second.split()) == f"2.Yes,anddon'taskagainforbash({'a' * 500})"
+
+
+def test_a_reason_that_says_nothing_is_left_out() -> None:
+    asked = replace(question("edit_file", path="a", old_text="b", new_text="c"), reason="edit_file edits files")
+    assert shown(asked) == ["path: a", "- b", "+ c"]
+    assert shown(replace(asked, reason="a rule says so"))[-1] == "because a rule says so"
 
 
 def test_an_edit_shows_all_of_both_texts_as_a_difference() -> None:
     asked = question("edit_file", path="a.py", old_text="one\ntwo\nthree", new_text="one\n2\nthree\n", mode=7)
     assert shown(asked) == ["path: a.py", "mode: 7", "  one", "- two", "+ 2", "  three", "+ "]
+    asked = question("edit_file", path="a.py", old_text="one\n", new_text="two\n")
+    assert shown(asked) == ["path: a.py", "- one", "+ two"]
 
 
 def test_a_text_too_long_to_compare_is_shown_as_taken_away_and_put_there() -> None:
@@ -170,7 +189,6 @@ def test_what_would_be_replaced_is_shown_and_nothing_but_a_plain_file_is_opened(
         "replaces the current file",
         "- old",
         "+ new",
-        "  ",
     ]
     found = [standing_at(tmp_path, path).words for path in ("none/here", "bytes", "long", "pipe", ".", "\0", "a/b")]
     assert found == [
@@ -223,34 +241,22 @@ def test_no_line_of_a_question_is_too_wide_or_obeyed(cells: int) -> None:
         ]
         asked += [replace(question(), shake=Shake.PLAN, plan=odd, reason=odd), replace(question(), rule=odd)]
         for one in asked:
-            keys = [line for line, _ in set_out(keys_of((one, one), cells), cells, "bold")]
-            lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells), *keys]
+            answers = [row for option in options_of((one, one)) for row in option_rows(1, option, cells, "why")]
+            lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells), *answers]
             assert max(map(width, lines)) <= cells
             assert [found for line in lines for found in obeyed(plain(line))] == []
 
 
-@pytest.mark.parametrize("height", range(2, 30))
-def test_whatever_the_height_there_is_what_is_asked_and_what_can_be_answered(height: int) -> None:
+@pytest.mark.parametrize("height", range(1, 30))
+def test_whatever_the_height_there_is_what_is_asked(height: int) -> None:
     lines = [((f"line {n}", ""),) for n in range(12)]
-    key = Key("y", "yes", "answer('yes')")
-    parts = Parts(
-        (("head", ""),), (("gist", ""),), lines, set_out([key], 80, ""), [(n, (("r", ""),)) for n in range(5)]
-    )
+    parts = Parts((("head", ""),), (("gist", ""),), lines, [(n, (("r", ""),)) for n in range(5)])
     made_out = sheet(parts, 0, 80, height)
     assert len(made_out.lines) <= height
-    assert "y yes" in map(plain, made_out.lines)
-    assert plain(made_out.lines[0]) == ("head" if height > 2 else "gist")
+    assert plain(made_out.lines[0]) == ("head" if height > 1 else "gist")
     # All of the body is there, or can be scrolled to.
     seen = {line for offset in range(12) for line in sheet(parts, min(offset, 12 - made_out.window), 80, height).lines}
-    assert height < 3 or set(lines) <= seen
-    assert [key for row in made_out.keys.values() for key in row] == [key] * 5
-
-
-def test_many_keys_leave_a_line_for_what_they_are_about() -> None:
-    line: Line = (("x", ""),)
-    parts = Parts(line, line, [line] * 9, set_out([Key("y", "yes", "")] * 50, 30, ""), [])
-    made_out = sheet(parts, 0, 30, 5)
-    assert ([*made_out.keys], made_out.window, len(made_out.lines)) == ([2, 3, 4], 1, 5)
+    assert height < 2 or set(lines) <= seen
 
 
 @pytest.mark.parametrize("size", [(30, 6), (31, 13), (120, 40)])
@@ -262,8 +268,8 @@ async def test_the_panel_fits_whatever_its_size_and_whatever_it_holds(tmp_path: 
     async with asking(tmp_path, asked, size) as (app, pilot):
         await app.seen(pilot)
         for _ in app.session.questions:
-            await pilot.press("down")
-            assert app.questions.region.height <= max(size[1] // 2, 3)
+            await pilot.press("right")
+            assert app.questions.region.height <= max(int(size[1] * 0.85), 3)
             assert_fits(app)
 
 
@@ -282,7 +288,7 @@ async def test_a_lead_that_asks_goes_on_once_it_is_answered(harness: AppHarness)
                     await pilot.pause(0.01)
                 app.questions.focus()
                 app.clock.advance(1)
-                await pilot.press("y")
+                await pilot.press("enter")
                 while session.busy or not (harness.place / "asked.txt").exists():
                     await pilot.pause(0.01)
                 assert not app.questions.display

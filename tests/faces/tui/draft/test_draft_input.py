@@ -10,7 +10,7 @@ from deskmate.app import TeamEvent, TeamStarted
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.common.items.mail_items import text_of
-from deskmate.faces.tui.panels.draft_input import Draft
+from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.screen_app import addressed
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
@@ -202,7 +202,7 @@ async def test_what_was_typed_before_moves_no_cursor(tmp_path: Path) -> None:
 
 async def test_y_and_enter_answer_who_asks_and_other_words_leave_the_question_open(tmp_path: Path) -> None:
     async with FakeProvider(two) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
-        await screen.sees("touch file0", "type and Enter, or F5 and the key:")
+        await screen.sees("touch file0")
         await screen.press(*"/questions", "enter")
         await screen.sees("answer with y 1")
         await screen.press(*"Hurry", "enter")

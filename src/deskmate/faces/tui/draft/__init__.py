@@ -1,0 +1,4 @@
+"""What is being typed.
+
+draft_input  the text that is typed
+"""

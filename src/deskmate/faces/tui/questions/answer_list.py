@@ -1,0 +1,110 @@
+"""The list that an answer is chosen from."""
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.widgets import OptionList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deskmate.faces.tui.drawing.styled_lines import Line
+
+# What these keys do in the question above the list.
+_SCROLLING = {"pageup": "page(-1)", "pagedown": "page(1)", "home": "begin", "end": "end"}
+_QUESTIONS = {"left": "choose(-1)", "right": "choose(1)"}
+
+
+class AnswerList(OptionList):
+    """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose. Letters go to the draft."""
+
+    # A click answers. It does not move the keys first.
+    FOCUS_ON_CLICK = False
+    DEFAULT_CSS = """
+    AnswerList { padding: 0; background: $surface; scrollbar-size-vertical: 1; }
+    AnswerList > .option-list--option-highlighted { background: $surface; color: $foreground; text-style: none; }
+    AnswerList:focus { background-tint: $background 0%; }
+    AnswerList:focus > .option-list--option-highlighted { background: $warning; color: $background; text-style: bold; }
+    AnswerList:focus:nocolor > .option-list--option-highlighted { text-style: reverse; }
+    """
+
+    class Chosen(Message):
+        """The person chose an answer, by its index."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    class Moved(Message):
+        """The person wants to see another part or another question: the name of an action of the panel."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    class Typed(Message):
+        """The person types text: it belongs to the draft."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, compact=True)
+        self._shown: list[Text] = []
+
+    def offer(self, answers: "Sequence[Sequence[Line]]") -> None:
+        """Show answers, each wrapped to lines. The mark stays, if the number of answers does."""
+        shown = [Text("\n").join(map(_text, rows)) for rows in answers]
+        if shown == self._shown:
+            return
+        marked = self.highlighted if len(shown) == len(self._shown) else 0
+        self._shown = shown
+        self.set_options(shown)
+        self.highlighted = marked
+
+    def shows(self, index: int) -> bool:
+        """Return whether all lines of an answer are visible."""
+        begin = self._index_to_line[index]
+        top = self.scroll_offset.y
+        return top <= begin and begin + self._heights[index] <= top + self.scrollable_content_region.height
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Bindings would be handled after what is pressed next.
+        match event.key:
+            case "up":
+                self.action_cursor_up()
+            case "down":
+                self.action_cursor_down()
+            case "enter":
+                self._choose(self.highlighted)
+            case key if key.isdecimal() and 0 < int(key) <= self.option_count:
+                self._choose(int(key) - 1)
+            case key if action := {**_SCROLLING, **_QUESTIONS}.get(key):
+                self.post_message(self.Moved(action))
+            case _ if event.is_printable and event.character:
+                self.post_message(self.Typed(event.character))
+            case _:
+                return
+        event.stop()
+        event.prevent_default()
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.post_message(self.Typed(event.text))
+
+    def _choose(self, index: int | None) -> None:
+        # A key that was queued behind a letter was typed as text, like the letter.
+        if index is not None and self.has_focus:
+            self.post_message(self.Chosen(index))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Report a click."""
+        event.stop()
+        self.post_message(self.Chosen(event.option_index))
+
+
+def _text(line: "Line") -> Text:
+    return Text.assemble(*line)

@@ -1,0 +1,58 @@
+"""The possible answers.
+
+`question_panel` shows them and sends the chosen one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deskmate.app.session import Answer
+from deskmate.core.team.handshakes import Shake
+from deskmate.faces.common.items.question_items import Group, question_item
+from deskmate.faces.tui.drawing.styled_lines import Line, exact_line, folded, words
+
+_ALLOW = "allow "
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOption:
+    """An answer to choose. `for_all`: it answers the whole group. `with_words`: the person is asked for words first."""
+
+    text: Line
+    answer: Answer
+    for_all: bool = False
+    with_words: bool = False
+
+
+def options_of(group: Group) -> list[AnswerOption]:
+    """Return the possible answers to a group, the most likely first. A rule is shown exactly."""
+    first, count = question_item(group[0]), len(group)
+    plan = group[0].shake is Shake.PLAN
+    to = f" to {words(first.asker)}" if count > 1 else ""
+    found = [AnswerOption(_plain(f"Yes{to}"), "yes")]
+    found += [AnswerOption(_plain(f"Yes to all {count}"), "yes", for_all=True)] if count > 1 else []
+    found += [AnswerOption(_always(group), "always", for_all=count > 1)] if first.always else []
+    if not plan:
+        found += [AnswerOption(_plain(f"No{to}"), "no")]
+    found += [AnswerOption(_plain(f"No to all {count}"), "no", for_all=True)] if count > 1 else []
+    refusal = "No, and say what to change" if plan else "No, and tell it what to do instead"
+    return [*found, AnswerOption(_plain(refusal), "no", with_words=True)]
+
+
+def _plain(text: str) -> Line:
+    return ((text, ""),)
+
+
+def _always(group: Group) -> Line:
+    """Return the answer that also decides later questions, with its effect."""
+    every = f" to all {len(group)}" if len(group) > 1 else ""
+    if group[0].shake is Shake.PLAN:
+        return _plain(f"Yes{every}, and accept edits from now on")
+    rule = group[0].rule or ""
+    return ((f"Yes{every}, and don't ask again for ", ""), *exact_line(rule.removeprefix(_ALLOW), "bold"))
+
+
+def option_rows(number: int, option: AnswerOption, cells: int, refusal: str = "") -> Sequence[Line]:
+    """Return an answer with its number, wrapped. `refusal`: why it was not accepted when it was chosen."""
+    why: Line = ((f"  {refusal}", "bold reverse"),) if refusal else ()
+    return folded(((f"{number}. ", "bold"), *option.text, *why), cells, "   ")

@@ -1,0 +1,1 @@
+"""Questions on the screen, and how they are answered."""
