@@ -80,12 +80,13 @@ class Session:
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
 
     `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
+    `find`: returns the files that a glob pattern matches, without those that git ignores, latest changed first.
     """
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
         self._team_parts, self._teams, self._agent = team_parts, teams, agent
         self._shown = ShownTeam(teams.current)
-        self.events = EventSource(self)
+        self.events, self.find = EventSource(self), team_parts.workspace.find
         self._ends: dict[str, int] = {}
         teams.current.feed.listen(self.events.hear)
         self._listeners: list[Callable[[], None]] = [self.events.look]
@@ -137,8 +138,7 @@ class Session:
     def _end(self) -> Rest:
         if parked := self._agent.transcript.memory.parked:
             return Rest(Parked(parked.reason))
-        asks = any(question.shake is Shake.PERMISSION for question in self.questions)
-        return Rest(Waiting("permission")) if asks else Rest()
+        return Rest(Waiting("permission")) if any(one.shake is Shake.PERMISSION for one in self.questions) else Rest()
 
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""

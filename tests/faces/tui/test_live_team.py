@@ -111,7 +111,7 @@ async def test_plain_words_go_to_the_member_that_is_watched(tmp_path: Path) -> N
         await screen.type("/mode")
         await screen.sees("│ mode: default")
         await screen.type("@lead and you?")
-        await screen.press("shift+tab")
+        await screen.press("alt+up")
         await screen.sees("to lead", "Ready.", "▌ and you?")
         await screen.sees_no("alice here: ")
 
@@ -124,14 +124,6 @@ async def test_a_command_is_carried_out_and_its_reply_is_shown_where_one_looks(t
         await screen.sees("Did you mean /team?")
         await screen.type("@nobody hello")
         await screen.sees("nobody")
-
-
-async def test_a_command_and_a_name_are_completed(tmp_path: Path) -> None:
-    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
-        await screen.press(*"/que")
-        await screen.sees("/questions")
-        await screen.press("right", "enter")
-        await screen.sees("No question is open")
 
 
 async def test_lines_are_kept_together_and_come_back(tmp_path: Path) -> None:

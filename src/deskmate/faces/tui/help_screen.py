@@ -33,7 +33,7 @@ KEYS = {
         "Ctrl+J, Shift+Enter": "start a new line",
         "↑ ↓": "show what you typed before",
         "Ctrl+End, End": "go to the end of the conversation; End only if nothing is typed",
-        "→": "accept the suggested word",
+        "/  @": "choose a command; a member or a file: ↑ ↓ mark, Tab takes, Esc closes",
         "Ctrl-D": "leave, if nothing is typed",
     },
     "Answering (F5)": {

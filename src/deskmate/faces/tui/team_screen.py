@@ -19,9 +19,10 @@ from deskmate.app import Feed
 from deskmate.app.session import Session
 from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
-from deskmate.faces.common.chat.chat_commands import COMMANDS
-from deskmate.faces.common.items.member_items import colours_of
+from deskmate.faces.common.chat.completions import FileList
+from deskmate.faces.common.items.member_items import colours_of, role_of
 from deskmate.faces.tui.draft.draft_input import Draft
+from deskmate.faces.tui.draft.draft_menu import DraftMenu
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
 from deskmate.faces.tui.member_activity import Activity
@@ -55,7 +56,9 @@ class TeamScreen(Screen[None]):
         Binding("f5", "panel('questions')", "answer", priority=True),
         Binding("f6", "panel('conversation')", "read", priority=True),
         Binding("f7", "grid", "grid", priority=True),
-        Binding("tab,alt+down", "member(1)", "next", priority=True),
+        # Not first: the draft takes it while its menu is open.
+        Binding("tab", "member(1)", "next"),
+        Binding("alt+down", "member(1)", "next", priority=True),
         Binding("shift+tab,alt+up", "member(-1)", "previous", priority=True),
         Binding("alt+home", "lead", "lead", priority=True),
         *(Binding(f"alt+{number}", f"numbered({number})", "choose", priority=True) for number in range(1, 10)),
@@ -102,7 +105,8 @@ class TeamScreen(Screen[None]):
         yield QuestionsPanel(id="questions")
         with Vertical(id="foot"):
             yield Input(id="search", placeholder="find in this conversation", compact=True)
-            yield Draft(self._before, self._known, id="draft")
+            yield (menu := DraftMenu(id="menu"))
+            yield Draft(self._before, menu, self._mentioned, FileList(self._session.find), id="draft")
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
@@ -312,6 +316,10 @@ class TeamScreen(Screen[None]):
         self._write()
         self.query_one(Draft).insert(message.text)
 
+    def on_draft_menu_picked(self) -> None:
+        """Take the clicked completion."""
+        self.query_one(Draft).accept()
+
     def on_draft_end_wanted(self) -> None:
         """Show the end of the conversation."""
         self.query_one(Conversation).action_go(1)
@@ -325,9 +333,8 @@ class TeamScreen(Screen[None]):
         """Show every key and command."""
         self.app.push_screen(HelpScreen())
 
-    def _known(self) -> Iterable[str]:
-        yield from (f"/{name}" for name in COMMANDS)
-        yield from (f"@{member.name} " for member in self._session.members)
+    def _mentioned(self) -> Iterable[tuple[str, str]]:
+        return ((member.name, role_of(member)) for member in self._session.members if member.here)
 
     # -- searching --------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, ChatCommand, nearest
+from deskmate.faces.common.chat.completions import is_path
 from deskmate.faces.common.chat.question_text import (
     NUMBERS,
     answered_line,
@@ -116,10 +117,17 @@ class Talk:
         name = self._session.spelled(name)
         if name == USER:
             raise Refused("'user' is you")
+        if self._is_file(name):
+            return await self._speak(text[1:], LEAD)
         if name.lower() == ALL:
             reached = await self._session.say_to_all(words)
             return _plain(f"said to {', '.join(reached)}")
         return await self._speak(words, name)
+
+    def _is_file(self, name: str) -> bool:
+        """Return whether a mention means a file of the workspace, not somebody on the team."""
+        known = {ALL, *(member.name for member in self._session.members)}
+        return name not in known and is_path(self._session.workspace, name)
 
     async def _speak(self, words: str, to: str) -> Lines:
         """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""

@@ -1,27 +1,39 @@
-"""What is being typed.
+"""The text that is typed.
 
-Enter sends. Shift+Enter or Ctrl+J starts a new line. Up and Down at its ends recall what was typed before.
+Enter sends. Up and Down at its ends recall what was typed before. A menu offers commands, members and files.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from textual import events
+from textual import events, work
 from textual.message import Message
 from textual.widgets import TextArea
 
+from deskmate.errors import ToolError
+from deskmate.faces.common.chat.completions import (
+    Completion,
+    FileList,
+    command_completions,
+    mention_completions,
+    word_at,
+)
 from deskmate.faces.common.terminal_text import clean
+from deskmate.faces.tui.draft.draft_menu import DraftMenu
+from deskmate.faces.tui.draft.pasted_lines import MOST_LINES, PastedTexts
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
 from deskmate.faces.tui.questions.answer_guard import QUIET_SECONDS
 
-_MOST_LINES = 8
+_NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
+_LEAVING = ("left", "right", "home", "end", "ctrl+a", "ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end")
 
 
 class Draft(TextArea):
     """A text to send.
 
-    `before`: earlier texts, oldest first. `known`: returns the completions of a first word. `clock`: monotonic seconds.
+    `before`: earlier texts, oldest first. `menu`: shows what can be chosen. `members`: returns who can be mentioned and
+    what each is. `clock`: monotonic seconds.
     """
 
     class Sent(Message):
@@ -47,17 +59,24 @@ class Draft(TextArea):
     def __init__(
         self,
         before: Sequence[str],
-        known: Callable[[], Iterable[str]],
+        menu: DraftMenu,
+        members: Callable[[], Iterable[tuple[str, str]]],
+        files: FileList,
         clock: Callable[[], float] = time.monotonic,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
         # The history file may contain anything.
-        self._before, self._known = [clean(text) for text in before], known
+        self._before, self._members = [clean(text) for text in before], members
         self._place = len(self._before)
         self._draft, self._to = "", ""
         self._clock, self._typed_at = clock, float("-inf")
+        self._menu, self._files, self._listed = menu, files, list[str]()
+        # Where the word begins whose menu was closed, and what was typed before a search in the history.
+        self._dismissed: int | None = None
+        self._searched_from: str | None = None
+        self._pasted = PastedTexts()
         self.cursor_blink = False
 
     def address(self, name: str) -> None:
@@ -70,20 +89,68 @@ class Draft(TextArea):
         """Whether nothing is typed here, and no key was pressed for a while."""
         return not self.text and self._clock() - self._typed_at >= QUIET_SECONDS
 
+    @property
+    def whole(self) -> str:
+        """The text with what was pasted, without space at its ends."""
+        return self._pasted.expand(self.text).strip()
+
     async def _on_key(self, event: events.Key) -> None:
         self._typed_at = self._clock()
         # Bindings would be handled before what was typed just before them.
-        match event.key:
+        if not (self._in_menu(event.key) or self._in_text(event.key)):
+            if event.key in _LEAVING:
+                self._menu.close()
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+
+    def _in_menu(self, key: str) -> bool:
+        """Carry out a key of the menu. Return whether it is one."""
+        if self._searched_from is not None and key == "escape":
+            self._end_search(self._searched_from)
+            return True
+        if not self._menu.is_open:
+            return False
+        match key:
+            case "up" | "down":
+                self._menu.move(1 if key == "down" else -1)
+            case "ctrl+r" if self._searched_from is not None:
+                self._menu.move(1)
+            case "tab":
+                self.accept()
+            case "enter" if self._searched_from is not None or self._is_mention:
+                self.accept()
+            case "enter" if (chosen := self._menu.chosen) and not self._is_typed_out(chosen):
+                self.accept()
+                if chosen.complete:
+                    self._send()
+            case "escape":
+                word = word_at(self._before_cursor)
+                self._dismissed = word.start if word else None
+                self._menu.close()
+            case _:
+                return False
+        return True
+
+    def _in_text(self, key: str) -> bool:
+        """Carry out a key that means something special here. Return whether it is one."""
+        match key:
+            case "enter" if self._before_cursor.endswith("\\"):
+                self.action_delete_left()
+                self.insert("\n")
             case "enter":
                 self._send()
-            case "shift+enter" | "ctrl+j":
+            case key if key in _NEW_LINE:
                 self.insert("\n")
             case "up" if self.cursor_at_first_line and self._place > 0:
                 self._recall(self._place - 1)
             case "down" if self.cursor_at_last_line and self._place < len(self._before):
                 self._recall(self._place + 1)
+            case "ctrl+r":
+                self._search()
             case "pageup" | "pagedown":
-                self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
+                self.post_message(self.Scrolled(-1 if key == "pageup" else 1))
             case "ctrl+end":
                 self.post_message(self.EndWanted())
             case "end" if not self.text:
@@ -91,35 +158,125 @@ class Draft(TextArea):
             case "ctrl+d" if not self.text:
                 self.post_message(self.Ended())
             case _:
-                await super()._on_key(event)
-                return
-        event.stop()
-        event.prevent_default()
+                return False
+        return True
 
     def _send(self) -> None:
         """Send the draft and clear it."""
-        if text := self.text.strip():
+        if text := self.whole:
             self.post_message(self.Sent(text, self._to))
         self.drop()
 
     def drop(self) -> None:
         """Clear the draft. Up brings it back."""
-        if (text := self.text.strip()) and self._before[-1:] != [text]:
+        if (text := self.whole) and self._before[-1:] != [text]:
             self._before.append(text)
         self._place, self._draft, self.text = len(self._before), "", ""
+        self._searched_from, self._pasted = None, PastedTexts()
+
+    def replace_all(self, text: str) -> None:
+        """Put another text into the draft, with the cursor at its end."""
+        self.text = text
+        self._menu.close()
+        self.move_cursor(self.document.end)
+
+    # -- what was typed before --------------------------------------------------------------------
 
     def _recall(self, place: int) -> None:
         if self._place == len(self._before):
             self._draft = self.text
         self._place = place
-        self.text = self._before[place] if place < len(self._before) else self._draft
-        self.move_cursor(self.document.end)
+        self.replace_all(self._before[place] if place < len(self._before) else self._draft)
+
+    def _search(self) -> None:
+        """Search in what was typed before, for what is typed now."""
+        self._searched_from = self.text
+        self._offer()
+
+    def _end_search(self, text: str) -> None:
+        self._searched_from = None
+        self.replace_all(text)
+
+    # -- the menu ---------------------------------------------------------------------------------
+
+    @property
+    def _before_cursor(self) -> str:
+        return self.get_text_range((0, 0), self.cursor_location)
+
+    @property
+    def _is_mention(self) -> bool:
+        word = word_at(self._before_cursor)
+        return word is not None and word.sign == "@"
+
+    def _is_typed_out(self, chosen: Completion) -> bool:
+        return self.text.strip() == chosen.insert.strip()
+
+    def accept(self) -> None:
+        """Put the marked completion into the draft."""
+        chosen, word = self._menu.chosen, word_at(self._before_cursor)
+        if chosen is None:
+            return
+        if self._searched_from is not None:
+            self._end_search(chosen.insert)
+        elif word is not None:
+            *above, line = self._before_cursor[: word.start].split("\n")
+            start = (len(above), len(line))
+            self.replace(chosen.insert, start, self.cursor_location, maintain_selection_offset=False)
+            self._menu.close()
 
     def update_suggestion(self) -> None:
-        """Suggest the rest of a command or a name. Right takes it."""
-        typed = self.text
-        fits = [one for one in self._known() if typed and one.startswith(typed) and one != typed]
-        self.suggestion = fits[0][len(typed) :] if fits else ""
+        """Show what fits after each change of the text."""
+        self._offer()
+
+    def _offer(self) -> None:
+        if self._searched_from is not None:
+            self._offer_history()
+            return
+        word = word_at(self._before_cursor)
+        if word is None or word.start == self._dismissed:
+            self._dismissed = None if word is None else self._dismissed
+            self._menu.close()
+        elif word.sign == "/":
+            self._menu.offer("commands: Tab takes, Enter runs", command_completions(word.rest))
+        else:
+            self._offer_mentions(word.rest)
+            self._look_for_files(word.rest)
+
+    def _offer_mentions(self, typed: str, trouble: str = "") -> None:
+        found = mention_completions(typed, self._members(), self._listed)
+        self._menu.offer("members and files: Tab takes", found, trouble)
+
+    def _offer_history(self) -> None:
+        wanted = self.text.lower()
+        texts = dict.fromkeys(text for text in reversed(self._before) if wanted in text.lower())
+        found = [Completion(" ".join(text.split()), text) for text in texts]
+        self._menu.offer("typed before: Enter takes, Ctrl-R next, Esc goes back", found, "" if found else "no match")
+
+    @work(group="files", exclusive=True)
+    async def _look_for_files(self, typed: str) -> None:
+        trouble = ""
+        try:
+            if not typed or not self._listed:
+                await self._files.load()
+            self._listed = [path for path in await self._files.like(typed) if path.isprintable()]
+        except ToolError as error:
+            trouble = f"The files cannot be listed: {error}"
+        word = word_at(self._before_cursor)
+        if word is not None and word.sign == "@" and word.start != self._dismissed:
+            self._offer_mentions(word.rest, trouble)
+
+    # -- pasting and size -------------------------------------------------------------------------
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        self._typed_at = self._clock()
+        event.prevent_default()
+        self.insert(self._pasted.label(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+
+    def action_delete_left(self) -> None:
+        """Delete the character before the cursor, or a whole label of pasted text."""
+        label = self._pasted.label_before(self._before_cursor)
+        for _ in range(len(label) or 1):
+            super().action_delete_left()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Fit the height to the text."""
@@ -131,4 +288,4 @@ class Draft(TextArea):
 
     def _fit(self) -> None:
         # One more for the border line.
-        self.styles.height = 1 + min(_MOST_LINES, max(1, self.wrapped_document.height))
+        self.styles.height = 1 + min(MOST_LINES, max(1, self.wrapped_document.height))

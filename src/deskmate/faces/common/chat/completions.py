@@ -1,0 +1,121 @@
+"""What a menu offers for the word that is being typed: commands after `/`, members and files after `@`.
+
+`word_at` finds the word, `command_completions` and `mention_completions` say what fits. Faces show it and insert the
+chosen one. A file is inserted as its path, without the sign: agents read it when they need it.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.core.log.names import ALL
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+
+OFFERED = 50
+# As many as `find` returns. If it returns fewer, there are no others.
+_LISTED = 1000
+_EVERY_FILE = "{**/*,**/.*,.*/**/*,.*/**/.*}"
+# A word that begins with `@`, at the beginning or after a space. `@@` is a sign that is meant as itself.
+_MENTION = re.compile(r"(?:^|(?<=\s))@(?!@)\S*$")
+
+
+@dataclass(frozen=True, slots=True)
+class TypedWord:
+    """The word that is being typed. `start`: where it begins in the text. `sign`: what it begins with."""
+
+    start: int
+    sign: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Something to insert for a typed word. `name`: as a menu shows it. `complete`: Enter may send it as it is."""
+
+    name: str
+    insert: str
+    about: str = ""
+    complete: bool = False
+
+
+def word_at(before: str) -> TypedWord | None:
+    """Return the word that ends a text, if it is a command or a mention. `before`: the text before the cursor."""
+    if re.fullmatch(r"/(?!/)\S*", before):
+        return TypedWord(0, "/", before[1:])
+    found = _MENTION.search(before)
+    return TypedWord(found.start(), "@", found.group()[1:]) if found else None
+
+
+def command_completions(typed: str) -> list[Completion]:
+    """Return the commands that fit, those that begin with the typed letters first."""
+    found = [
+        Completion(command.usage, f"/{name}{' ' if command.most != 0 else ''}", command.about, not command.least)
+        for name, command in COMMANDS.items()
+    ]
+    return _ranked(typed, found, lambda one: one.insert[1:].strip())
+
+
+def mention_completions(typed: str, members: Iterable[tuple[str, str]], files: Sequence[str]) -> list[Completion]:
+    """Return the members and files that fit. `members`: names and what each is."""
+    everyone = [*members, (ALL, "everybody on the team")]
+    people = [Completion(f"@{name}", f"@{name} ", about) for name, about in everyone]
+    found = _ranked(typed, people, lambda one: one.name[1:])
+    return [*found, *_ranked(typed, [Completion(path, f"{_quoted(path)} ") for path in files], lambda one: one.name)]
+
+
+def is_path(workspace: Path, name: str) -> bool:
+    """Return whether a mentioned name is that of something in the workspace."""
+    try:
+        return (workspace / name.rstrip(",.:;?!")).exists()
+    except (OSError, ValueError):
+        # A name that is too long or has a zero byte is not a path.
+        return False
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if re.search(r"\s", path) else path
+
+
+def _ranked(typed: str, found: Sequence[Completion], key: Callable[[Completion], str]) -> list[Completion]:
+    """Return what fits, best first. The order given decides among equals."""
+    if not typed:
+        return list(found[:OFFERED])
+    # Imported here because loading it would slow down every start.
+    from textual.fuzzy import FuzzySearch
+
+    search, wanted = FuzzySearch(), typed.lower()
+
+    def score(one: Completion) -> float:
+        name = key(one).lower()
+        base = name.rpartition("/")[2]
+        # What the name begins with counts more than letters anywhere in it.
+        begins = 4 * (name == wanted) + 2 * (name.startswith(wanted) or base.startswith(wanted)) + (wanted in base)
+        return begins * 1000 + search.match(wanted, name)[0]
+
+    scored = [(value, one) for one in found if (value := score(one)) > 0]
+    return [one for _, one in sorted(scored, key=lambda pair: -pair[0])[:OFFERED]]
+
+
+class FileList:
+    """The files that can be mentioned. `find`: returns the files that a glob pattern matches, latest changed first."""
+
+    def __init__(self, find: Callable[[str], Awaitable[list[str]]]) -> None:
+        self._find = find
+        self._every: list[str] = []
+        self._partial = False
+
+    async def load(self) -> list[str]:
+        """Read the list again and return it. Raises ToolError if the files cannot be listed."""
+        self._every = await self._find(_EVERY_FILE)
+        self._partial = len(self._every) >= _LISTED
+        return self._every
+
+    async def like(self, typed: str) -> list[str]:
+        """Return the files that may fit. In a large folder, those whose name contains the typed letters come first."""
+        name = typed.rpartition("/")[2]
+        if not self._partial or not name:
+            return self._every
+        # Anything but a letter or a digit could have a meaning in a pattern.
+        letters = "".join(f"[{one.lower()}{one.upper()}]" if one.isalnum() else "?" for one in name)
+        return list(dict.fromkeys([*await self._find(f"**/*{letters}*"), *self._every]))
