@@ -87,7 +87,7 @@ def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
     assert leave(terminal) == 0
     lines = terminal.screen.lines
     assert lines[:10] == [HEAD, "> hello", "Hello.", "I am here.", "> paragraphs", "one", "", "two", "", ""]
-    assert lines[10:12] == ["three", ">"]
+    assert lines[10:12] == ["three", "team main: 2 calls, $0.0144 (hello)"]
     assert lines[-1] == WAYS_ON[-1]
 
 
@@ -191,13 +191,23 @@ def test_a_backslash_and_a_paste_make_texts_of_more_than_one_line(place: ChatPro
     terminal.see("I am here.")
     terminal.prompted()
     terminal.type("\x1b[200~three\nfour\x1b[201~")
-    terminal.cursor_in("four", 4)
+    terminal.cursor_in(". four", 6)
     terminal.type("\r")
     terminal.say("/inbox")
     terminal.until(lambda: "    four" in terminal.screen.lines)
     assert leave(terminal) == 0
     said = [line["content"] for line in mail(place) if line["sender"] == "user"]
     assert said == ["one\ntwo", "three\nfour"]
+
+
+def test_alt_enter_and_ctrl_j_begin_a_new_line(place: ChatProgram, terminal: Terminal) -> None:
+    terminal.prompted()
+    terminal.type("one\x1b\rtwo\nthree")
+    terminal.cursor_in(". three", 7)
+    terminal.type("\r")
+    terminal.see("I am here.")
+    assert leave(terminal) == 0
+    assert [line["content"] for line in mail(place) if line["sender"] == "user"] == ["one\ntwo\nthree"]
 
 
 def mail(place: ChatProgram) -> list[dict[str, str]]:
@@ -214,6 +224,27 @@ def test_commands_and_names_are_completed(terminal: Terminal) -> None:
         terminal.cursor_in(completed, len(completed) + 1)
         terminal.type("\x15")
         terminal.prompted()
+
+
+def test_a_menu_of_commands_opens_at_the_slash_and_is_gone_after_it(terminal: Terminal) -> None:
+    terminal.prompted()
+    terminal.type("/in")
+    terminal.see("/interrupt")
+    terminal.type("\t\t\r")
+    terminal.see("> /interrupt")
+    terminal.prompted()
+    assert [line for line in terminal.screen.lines if "/inbox" in line] == []
+
+
+def test_ctrl_r_finds_what_was_typed(terminal: Terminal) -> None:
+    for words in ("hello there", "paragraphs"):
+        terminal.say(words)
+        terminal.see("I am here." if words == "hello there" else "three")
+    terminal.prompted()
+    terminal.type("\x12ello")
+    terminal.see("hello there")
+    terminal.type("\r")
+    terminal.cursor_in("> hello there", 3)
 
 
 def test_what_was_typed_is_a_key_away_also_the_next_time(place: ChatProgram, terminal: Terminal) -> None:
@@ -276,7 +307,7 @@ def test_ctrl_c_while_the_lead_rests_says_what_the_next_one_does(terminal: Termi
     terminal.type(CTRL_C)
     terminal.see("Press Ctrl-C again to leave")
     terminal.cursor_in("> typed", 7)
-    assert not terminal.modes[3] & termios.ECHOCTL
+    assert not terminal.modes[3] & termios.ECHO
     terminal.type(CTRL_C)
     assert terminal.end() == 130
     assert terminal.screen.lines[-1] == NOTHING_SAID
@@ -302,8 +333,8 @@ def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number
 
 def test_a_signal_before_anything_can_be_typed_ends_it_without_a_word() -> None:
     words = (
-        "import os, signal, sys; from deskmate.faces.cli.plain.line_input import Keyboard; "
-        "from deskmate.faces.common.interrupt_key import InterruptKey; k = Keyboard(sys.stdout, ())"
+        "import os, signal, sys; from deskmate.faces.cli.plain.keyboard import Keyboard; "
+        "from deskmate.faces.common.interrupt_key import InterruptKey; k = Keyboard(sys.stdout, {}, colour=False)"
     )
     deed = "with InterruptKey(print, k.restore).signals(): os.kill(os.getpid(), signal.SIGTERM); signal.pause()"
     near, far = pty.openpty()

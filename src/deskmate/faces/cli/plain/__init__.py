@@ -1,6 +1,7 @@
 """The plain chat: lines typed at a terminal or piped in.
 
 plain_chat          the conversation
-line_input          lines from a keyboard or a pipe
+keyboard            a terminal to type at and to print on at the same time
+piped_texts         texts from a pipe
 conversation_lines  the conversation as it is printed
 """

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -21,7 +21,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.status import Parked
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
-from deskmate.faces.cli.plain.line_input import Keyboard, Typed, first_piped, piped
+from deskmate.faces.cli.plain.piped_texts import PipedTexts, first_piped
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
 from deskmate.faces.common.chat.input_history import InputHistory
@@ -37,6 +37,9 @@ from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.run_start import parting
 from deskmate.faces.common.terminal_text import one_line
 
+if TYPE_CHECKING:
+    from deskmate.faces.cli.plain.keyboard import Keyboard
+
 UNFINISHED = 1
 _ANSWERS = ("/yes", "/always", "/no")
 
@@ -49,7 +52,11 @@ def carry_out(request: RunRequest) -> int:
 
 
 def _at_keyboard(request: RunRequest) -> int:
-    with Keyboard(sys.stdout, COMMANDS) as keyboard:
+    # Imported here because it is slow, and a pipe does not need it.
+    from deskmate.faces.cli.plain.keyboard import Keyboard
+
+    commands = {name: command.about for name, command in COMMANDS.items()}
+    with Keyboard(sys.stdout, commands, colour=request.settings.colour) as keyboard:
 
         def cells() -> int:
             return keyboard.size[0]
@@ -121,17 +128,16 @@ class _Conversation:
 
     # -- at a keyboard ----------------------------------------------------------------------------
 
-    async def type(self, keyboard: Keyboard, session: Session, talk: Talk, feed: Feed) -> int:
+    async def type(self, keyboard: "Keyboard", session: Session, talk: Talk, feed: Feed) -> int:
         """Carry out what is typed until the user leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words} (/help, /quit)")
         self._watch(session, talk)
         history = InputHistory.of_user(app.environment())
-        with keyboard.open(self._past(history), partial(_here, session)) as typed:
-            while (text := await typed.next()) is not None:
+        with keyboard.open(self._past(history), partial(_here, session)) as prompt:
+            while (text := await prompt.next()) is not None:
                 if text.strip():
-                    keyboard.remember(text)
                     self._keep(history, text)
                 if (await self._do(talk, text)).leaves:
                     break
@@ -157,11 +163,11 @@ class _Conversation:
 
         `first`: the text that was already read.
         """
-        turns, typed = Turns(session), Typed(piped)
+        turns, texts = Turns(session), PipedTexts()
         feed.listen(turns.hear)
         session.listen(turns.look)
         letters = self._watch(session, talk)
-        text, refused = first or await typed.next(), False
+        text, refused = first or await texts.next(), False
         while text is not None:
             await (turns.asked() if text.partition(" ")[0] in _ANSWERS else turns.answered())
             # Show every question before it can be answered.
@@ -170,7 +176,7 @@ class _Conversation:
             refused |= feedback.refused
             if feedback.leaves:
                 return UNFINISHED if refused else 0
-            text = await typed.next()
+            text = await texts.next()
         await turns.over()
         letters.look()
         return self._end(session) or (UNFINISHED if refused else 0)
