@@ -22,7 +22,7 @@ from deskmate.faces.common.terminal_text import width
 from tests.warm_program import begin_deskmate
 
 SECONDS = 30
-_CONTROL = re.compile(r"\x1b\[([?0-9;]*)([@-~])|\x1b([78DM=>])|([\r\n\b\x07])|([^\x1b])")
+_CONTROL = re.compile(r"\x1b\][^\x07]*\x07|\x1b\[([?0-9;]*)([@-~])|\x1b([78DM=>])|([\r\n\b\x07])|([^\x1b])")
 
 
 class Screen:
@@ -66,7 +66,7 @@ class Screen:
                 self._order(order, numbers)
             elif short or control:
                 self._move(short or control)
-            else:
+            elif character:
                 self._write(character)
 
     def _order(self, order: str, numbers: str) -> None:

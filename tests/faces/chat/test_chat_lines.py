@@ -87,10 +87,10 @@ async def test_nothing_typed_says_nothing(harness: AppHarness, line: str) -> Non
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/teem", "There is no command '/teem'\nDid you mean /team?\nTo send this text to the lead: //teem"),
-        ("/TASK", "Did you mean /tasks?"),
-        ("/usr/bin is full", "To send this text to the lead: //usr/bin"),
-        ("/", "To see all commands: /help"),
+        ("/teem", "No command /teem. Did you mean /team?"),
+        ("/TASK", "No command /TASK. Did you mean /tasks?"),
+        ("/usr/bin is full", "No command /usr/bin. To say this to the lead, begin with //"),
+        ("/", "No command /. /help lists them."),
         ("@bob hi", "'bob' is not on this team. On the team: lead, user."),
         ("@user hi", "'user' is you"),
         ("@lead", "@NAME WORDS"),
@@ -208,7 +208,7 @@ async def test_a_question_that_was_not_shown_is_answered_by_its_number_alone(har
         await asked(typist)
         assert (await typist.types(line))[-1] == "Add its number. Open: 1"
         (question,) = typist.session.questions
-        typist.talk.shown(question)
+        typist.talk.answers.shown(question)
         await typist.types(line)
         assert question not in typist.session.questions
 
@@ -265,7 +265,7 @@ async def test_a_short_word_answers_nothing_that_was_not_seen_or_is_not_plain(ha
         assert (await typist.types("y"))[-1] == unclear
         assert await typist.types("y 7") == ["Question 7 is not open", "Open: 1, 2"]
         # On a screen one question is in front, and that one is meant.
-        typist.talk.shown(typist.session.questions[1])
+        typist.talk.answers.shown(typist.session.questions[1])
         assert await typist.types("n") == ["no to lead: bash pwd"]
         assert await typist.types("y 1") == ["yes to lead: bash ls"]
         assert len(await typist.mail(LEAD)) == 3
@@ -299,7 +299,7 @@ async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(harness
 async def test_no_reaches_the_asker_with_the_words_behind_it(harness: AppHarness, line: str, words: str) -> None:
     async with chat(harness) as typist:
         await asked(typist)
-        typist.talk.shown(typist.session.questions[0])
+        typist.talk.answers.shown(typist.session.questions[0])
         assert await typist.types(line) == ["no to lead: bash ls"]
         assert ("user", "permission_response", words) in await typist.mail(LEAD)
         await typist.until(lambda session: session.members[0].words == "Done.")

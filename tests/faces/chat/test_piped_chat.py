@@ -54,6 +54,12 @@ def test_each_line_is_said_once_the_one_before_it_is_answered(place: ChatProgram
     ]
 
 
+def test_clear_begins_another_team_and_the_lines_after_it_are_said_there(place: ChatProgram) -> None:
+    end = place.piped("hello\n/clear\n\nparagraphs\n/new hello\n/clear\n")
+    assert (end.code, end.stdout) == (0, f"{HELLO}one\n\ntwo\n\n\nthree\n{HELLO}")
+    assert place.teams == ["main", "main-2", "main-3"]
+
+
 def test_words_in_the_command_are_said_before_what_is_piped_in(place: ChatProgram) -> None:
     assert place.piped("hello\n", "tell me", "--plain", "--max-steps", "7").stdout == HELLO * 2
     assert place.piped("", "--", "fix", "-x", "paragraphs").stdout == "one\n\ntwo\n\n\nthree\n"

@@ -91,7 +91,7 @@ def test_a_run_says_in_json_that_it_ended_in_a_plan(place: ChatProgram) -> None:
 def test_the_lead_delegates_from_the_conversation_on_and_no_longer(place: ChatProgram) -> None:
     end = place.piped("/mode delegate\n/mode\n/mode delegate off\n/mode\n/mode delegate bob\n", "--plain")
     assert end.stderr.splitlines()[:7] == [
-        "The lead now delegates: its teammates do the work. To end it: /mode delegate off",
+        "The lead now delegates: its teammates do the work. To end it: /delegate off",
         "mode: default",
         "commands: no sandbox",
         "the lead delegates",

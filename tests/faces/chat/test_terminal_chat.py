@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.faces.chat_program import LONG, ChatProgram
+from deskmate.testing import Asked, Say, Use
+from deskmate.testing.team_scripts import step
+from tests.faces.chat_program import LONG, ChatProgram, chat_program
 from tests.faces.terminal import Screen, Terminal, at_terminal
 
 pytestmark = pytest.mark.behaviour("repl")
@@ -151,6 +153,52 @@ def test_a_question_is_answered_from_the_keyboard(terminal: Terminal) -> None:
     terminal.say("/yes")
     terminal.see("Done.")
     assert leave(terminal) == 0
+
+
+def test_a_short_answer_that_was_begun_before_the_question_came_does_not_answer_it(place: ChatProgram) -> None:
+    with waiting_to_ask(place) as terminal:
+        terminal.type("y")
+        terminal.cursor_in("> y", 3)
+        (place.folder / "go").touch()
+        terminal.see("question 2")
+        terminal.type("\r")
+        terminal.see("Question 2 came while you were typing")
+        terminal.say("y")
+        terminal.see("yes to lead: bash ls")
+
+
+@contextmanager
+def waiting_to_ask(place: ChatProgram) -> Iterator[Terminal]:
+    """Have a conversation whose lead asks something as soon as there is a file `go`."""
+
+    def play(asked: Asked) -> Say:
+        if step(asked) == 0:
+            return Say("I wait.", [Use("bash", {"command": "until test -e go; do sleep 0.05; done"})])
+        return Say("I look.", [Use("bash", {"command": "ls"})]) if step(asked) == 1 else Say("Done.")
+
+    with (
+        chat_program(place.folder / "own", play) as own,
+        at_terminal("--plain", cwd=place.folder, env={**own.env, "NO_COLOR": "1"}) as terminal,
+    ):
+        terminal.say("go on")
+        terminal.see("question 1")
+        terminal.say("y")
+        terminal.see("bash until")
+        terminal.prompted()
+        yield terminal
+
+
+def test_clear_begins_another_team_at_the_same_prompt(place: ChatProgram, terminal: Terminal) -> None:
+    terminal.say("hello")
+    terminal.see("I am here.")
+    terminal.say("/clear paragraphs")
+    terminal.see("To continue: deskmate --team main")
+    terminal.see("three")
+    terminal.say("/copy")
+    terminal.see("copied the lead's last answer, 16 characters")
+    assert "\x1b]52;c;b25lCgp0d28KCgp0aHJlZQ==\a" in terminal.raw
+    assert leave(terminal) == 0
+    assert place.teams == ["main", "main-2"]
 
 
 def test_teammates_are_told_of_in_their_colours_and_without_where_none_are_wanted(place: ChatProgram) -> None:

@@ -69,6 +69,22 @@ def place(tmp_path: Path) -> Iterator[ChatProgram]:
         yield place
 
 
+def test_clear_opens_another_team_on_the_same_terminal(place: ChatProgram) -> None:
+    with AtScreen(place) as terminal:
+        terminal.see("to lead")
+        terminal.type("good morning\r")
+        terminal.see("I am here.")
+        terminal.type("/clear\r")
+        terminal.see("To continue: deskmate --team main")
+        terminal.see("main-2")
+        terminal.type("good evening\r")
+        terminal.until(lambda: terminal.raw.count("I am here.") >= 2)
+        terminal.type("\x04")
+        assert terminal.end() == 0
+        assert terminal.modes == terminal.found
+    assert place.teams == ["main", "main-2"]
+
+
 def test_words_are_typed_answered_and_left_with_a_way_back(place: ChatProgram) -> None:
     with AtScreen(place) as terminal:
         terminal.see("to lead")

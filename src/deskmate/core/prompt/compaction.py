@@ -100,7 +100,7 @@ def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
             break
         if isinstance(entry, Said) and (counted := counted_tokens(entry)):
             return counted + after
-        after += _entry_tokens(number, entry, 0)
+        after += entry_tokens(number, entry, 0)
     return overhead + _all_tokens(entries)
 
 
@@ -113,12 +113,20 @@ def counted_tokens(entry: Said) -> int:
 
 
 def _all_tokens(entries: Sequence[Numbered]) -> int:
+    upto, cleared, summary = summary_tokens(entries)
+    return summary + sum(entry_tokens(number, entry, cleared) for number, entry in entries if number > upto)
+
+
+def summary_tokens(entries: Sequence[Numbered]) -> tuple[int, int, int]:
+    """Return the last entry that a summary replaces, the last cleared one, and the tokens of the summary. 0 if none."""
     compacted, cleared = _latest_compaction(entries), _cleared_upto(entries)
-    upto, summary = (compacted.upto, BLOCK_TOKENS + _tokens(framed_summary(compacted))) if compacted else (0, 0)
-    return summary + sum(_entry_tokens(number, entry, cleared) for number, entry in entries if number > upto)
+    if compacted is None:
+        return 0, cleared, 0
+    return compacted.upto, cleared, BLOCK_TOKENS + _tokens(framed_summary(compacted))
 
 
-def _entry_tokens(number: int, entry: Entry, cleared: int) -> int:
+def entry_tokens(number: int, entry: Entry, cleared: int) -> int:
+    """Return roughly how many tokens an entry takes. `cleared`: results up to this number are cleared."""
     match entry:
         case Said():
             thoughts = [text for block in entry.blocks for text in _thought(block)]
@@ -167,7 +175,7 @@ def clearable(entries: Sequence[Numbered]) -> int | None:
     seen = max((number for number, entry in entries if isinstance(entry, Said)), default=0)
     results = [(number, entry) for number, entry in entries if isinstance(entry, Did)]
     old = [(n, entry) for n, entry in results[:-KEPT_RESULTS] if above < n < seen]
-    freed = sum(_entry_tokens(n, entry, 0) - _entry_tokens(n, entry, n) for n, entry in old)
+    freed = sum(entry_tokens(n, entry, 0) - entry_tokens(n, entry, n) for n, entry in old)
     return old[-1][0] if freed >= WORTH_CLEARING else None
 
 

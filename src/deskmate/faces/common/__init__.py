@@ -5,6 +5,7 @@ chat                what can be typed in a conversation
 terminal_text       words of models and tools made safe for a terminal
 text_tables         rows in columns, at any width
 listings            members, board, mail and cost as lines
+health_lines        what was checked, as lines
 progress_lines      what a team does, one line each
 run_start           from what was typed to a request, and what is said on leaving
 trust_prompt        what a repository tells agents, shown before it counts

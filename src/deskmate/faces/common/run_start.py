@@ -43,6 +43,11 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     return None if consent is None else replace(request.with_consent(consent), watched=here)
 
 
+def next_request(request: RunRequest, words: str) -> RunRequest:
+    """Return the request for a new team after the one of a request, with first words, if any."""
+    return replace(request, goal=words or None, team=None, continues=False)
+
+
 def model_of(request: RunRequest) -> str:
     """Return the model to ask. Raises BadSettings if there is none, or Refused if the team to continue is missing."""
     try:

@@ -1,5 +1,6 @@
 """Words of models and tools made safe for a terminal."""
 
+import base64
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -72,6 +73,11 @@ def is_selector(character: str) -> bool:
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def clipboard_sequence(text: str) -> str:
+    """Return what makes a terminal put a text on its clipboard (OSC 52). Many terminals support it, also over ssh."""
+    return f"\x1b]52;c;{base64.b64encode(text.encode('utf-8', 'replace')).decode()}\a"
 
 
 def gist(text: str) -> str:

@@ -14,8 +14,8 @@ from textual.binding import Binding, BindingType
 from deskmate.app import Feed, environment, wants_colour
 from deskmate.app.session import Session
 from deskmate.core.log.names import LEAD
-from deskmate.errors import DeskmateError
-from deskmate.faces.common.chat.chat_lines import Talk
+from deskmate.errors import DeskmateError, Refused
+from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.terminal_text import clean
@@ -38,7 +38,8 @@ class DeskmateApp(App[None]):
     """A session on a screen.
 
     `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
-    `theme`: as in the settings.
+    `theme`: as in the settings. `next_words`: after /clear, what to say first to the next team, if anything. None if no
+    team follows.
     """
 
     CSS_PATH = "screen.tcss"
@@ -66,7 +67,8 @@ class DeskmateApp(App[None]):
         self.theme = theme_for(theme, environment())
         self._session, self._keep, self._now = session, keep, now
         self._team = TeamScreen(session, feed, before, now)
-        self._talk = Talk(session, self._team.cells)
+        self._talk = Talk(session, self._team.cells, FaceActions(self.copy_to_clipboard, self._choose_theme))
+        self.next_words: str | None = None
         self._turn = asyncio.Lock()
         self._braked = float("-inf")
         self._over = self._leaving = False
@@ -92,7 +94,16 @@ class DeskmateApp(App[None]):
         if feedback.lines:
             self._team.watching.note(feedback.lines)
         if feedback.leaves:
+            self.next_words = feedback.next_words
             self.exit()
+
+    def _choose_theme(self, name: str) -> list[str]:
+        if name:
+            if name not in self.available_themes:
+                raise Refused(f"There is no theme '{name[:80]}'", f"Themes: {', '.join(self.available_themes)}")
+            self.theme = name
+            return [f"theme: {name}"]
+        return [f"theme: {self.theme}", f"themes: {', '.join(self.available_themes)}"]
 
     def on_questions_panel_answered(self, message: QuestionsPanel.Answered) -> None:
         """Answer a question."""
@@ -100,7 +111,7 @@ class DeskmateApp(App[None]):
 
     def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         """Make an answer without a number refer to the question that was seen."""
-        self._talk.shown(message.question)
+        self._talk.answers.shown(message.question)
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in turn, without blocking the screen. Errors are shown as a note."""

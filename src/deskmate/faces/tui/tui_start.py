@@ -17,7 +17,7 @@ from deskmate.app.session import Session, attended
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.run_start import parting
+from deskmate.faces.common.run_start import next_request, parting
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -32,16 +32,19 @@ def open_screen(request: RunRequest) -> int:
     """Open the requested team on a screen and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files(app.environment())
-    visit = _Visit(request)
-    stop_signals = StopSignals(visit.note)
-    with stop_signals.signals():
-        anyio.run(visit.play, stop_signals)
-    if visit.parting:
-        note(visit.parting)
-    if not visit.left:
-        warn("interrupted")
-        return INTERRUPTED
-    return 0
+    while True:
+        visit = _Visit(request)
+        stop_signals = StopSignals(visit.note)
+        with stop_signals.signals():
+            anyio.run(visit.play, stop_signals)
+        if visit.parting:
+            note(visit.parting)
+        if not visit.left:
+            warn("interrupted")
+            return INTERRUPTED
+        if visit.next_words is None:
+            return 0
+        request = next_request(request, visit.next_words)
 
 
 class _Visit:
@@ -74,6 +77,11 @@ class _Visit:
             self.note(error_text(warning, before="warning: "))
         with noting(screen.note):
             await run_screen(screen, stop_signals)
+
+    @property
+    def next_words(self) -> str | None:
+        """After /clear, what to say first to the next team, if anything. None if no team follows."""
+        return self._screen.next_words if self._screen else None
 
     def note(self, words: str) -> None:
         """Show a message of the program, on the screen once there is one."""

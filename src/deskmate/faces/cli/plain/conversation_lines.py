@@ -109,10 +109,12 @@ def _behind(shown: str, text: str) -> str:
 
 
 class Letters:
-    """Print mail to the user, and questions, as they arrive."""
+    """Print mail to the user, and questions, as they arrive. `is_typing`: whether something is being typed."""
 
-    def __init__(self, session: Session, talk: Talk, progress: Progress) -> None:
-        self._session, self._talk, self._progress = session, talk, progress
+    def __init__(
+        self, session: Session, talk: Talk, progress: Progress, is_typing: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._session, self._talk, self._progress, self._is_typing = session, talk, progress, is_typing
         self._asked: set[tuple[str, str]] = set()
         # The user has one mailbox, whichever team the lead moves to.
         self._read = max((letter.number for letter in self._mail()), default=0)
@@ -129,7 +131,9 @@ class Letters:
         for question in session.questions:
             if question.key not in self._asked:
                 self._asked.add(question.key)
-                self._progress.put(self._talk.question(question))
+                self._progress.put(self._talk.answers.question(question))
+                if self._is_typing():
+                    self._talk.answers.surprise(question)
 
     def _mail(self) -> list[Letter]:
         """Return mail to the user, without questions."""

@@ -6,6 +6,7 @@ team. Ctrl-C stays a signal, which works even if the event loop hangs.
 
 import asyncio
 import os
+import select
 import signal
 import sys
 import termios
@@ -29,7 +30,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from deskmate.app import environment
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
-from deskmate.faces.common.terminal_text import clean
+from deskmate.faces.common.terminal_text import clean, clipboard_sequence
 
 PROMPT, MORE = "> ", ". "
 # The size to assume if the terminal reports none.
@@ -97,6 +98,10 @@ class Keyboard(OutputStream):
         """Write what prompt_toolkit draws."""
         super().put(text)
 
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard of the terminal, if it supports that."""
+        self.draw(clipboard_sequence(text))
+
     def _print(self) -> None:
         self._printing = run_in_terminal(self._print_lines)
 
@@ -148,6 +153,11 @@ class InputLine:
     def draft(self) -> str:
         """What is typed and not sent."""
         return self._session.default_buffer.text
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether something is typed and not sent, or keys were pressed that nobody has read yet."""
+        return bool(self.draft.strip()) or bool(select.select([self.keys.fileno()], [], [], 0)[0])
 
     async def next(self) -> str | None:
         """Return the next text that is sent, or None at the end."""

@@ -44,13 +44,20 @@ class PipedTexts:
 
 def first_piped() -> str:
     """Return the first text of stdin that is not blank. Raises Refused if there is none."""
+    if text := next_piped():
+        return text
+    raise Refused("stdin is empty, so there is no message", 'Pipe text in, or type it: deskmate "TEXT"')
+
+
+def next_piped() -> str | None:
+    """Return the next text of stdin that is not blank, or None at the end. Raises Refused if it cannot be read."""
     try:
         while (text := _text()) is not None:
             if text.strip():
                 return text
     except OSError as error:
         raise _unreadable(error) from error
-    raise Refused("stdin is empty, so there is no message", 'Pipe text in, or type it: deskmate "TEXT"')
+    return None
 
 
 def _text() -> str | None:

@@ -21,9 +21,9 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.status import Parked
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
-from deskmate.faces.cli.plain.piped_texts import PipedTexts, first_piped
+from deskmate.faces.cli.plain.piped_texts import PipedTexts, first_piped, next_piped
 from deskmate.faces.common.chat.chat_commands import COMMANDS
-from deskmate.faces.common.chat.chat_lines import Feedback, Talk
+from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedback, Talk
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.command_start import at_terminal
@@ -34,7 +34,7 @@ from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.run_start import parting
+from deskmate.faces.common.run_start import next_request, parting
 from deskmate.faces.common.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -62,10 +62,15 @@ def _at_keyboard(request: RunRequest) -> int:
             return keyboard.size[0]
 
         progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
-        teller = Teller(progress, progress.note, streams=True)
-        interrupt_key = InterruptKey(progress.note, keyboard.restore)
-        conversation = _Conversation(request, progress, teller, interrupt_key)
-        return conversation.carry_out(partial(conversation.type, keyboard), cells)
+        actions = FaceActions(copy=keyboard.copy)
+        while True:
+            teller = Teller(progress, progress.note, streams=True)
+            interrupt_key = InterruptKey(progress.note, keyboard.restore)
+            conversation = _Conversation(request, progress, teller, interrupt_key, actions)
+            code = conversation.carry_out(partial(conversation.type, keyboard), cells)
+            if conversation.next_words is None:
+                return code
+            request = next_request(request, conversation.next_words)
 
 
 def _in_a_pipe(request: RunRequest) -> int:
@@ -80,9 +85,15 @@ def _in_a_pipe(request: RunRequest) -> int:
             # On a terminal both streams write to the same place, so only one is used.
             one_place = os.isatty(stdout.number) and os.isatty(stderr.number)
             words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
-            teller = Teller(progress, words, streams=one_place)
-            conversation = _Conversation(request, progress, teller, interrupt_key)
-            code = conversation.carry_out(partial(conversation.read, first), lambda: None)
+            texts = PipedTexts()
+            while True:
+                teller = Teller(progress, words, streams=one_place)
+                conversation = _Conversation(request, progress, teller, interrupt_key)
+                code = conversation.carry_out(partial(conversation.read, texts, first), lambda: None)
+                # Start no other team if there is nothing more to say.
+                if conversation.next_words is None or not (first := conversation.next_words or next_piped()):
+                    break
+                request = next_request(request, "")
             stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
             if stdout.failure:
                 progress.note(f"deskmate: cannot write to stdout: {stdout.failure}")
@@ -91,10 +102,22 @@ def _in_a_pipe(request: RunRequest) -> int:
 
 
 class _Conversation:
-    """One conversation, from opening the team to the summary on leaving."""
+    """One conversation, from opening the team to the summary on leaving.
 
-    def __init__(self, request: RunRequest, progress: Progress, teller: Teller, interrupt_key: InterruptKey) -> None:
+    `next_words`: after /clear, what to say first to the next team, if anything. None if no team follows.
+    """
+
+    def __init__(
+        self,
+        request: RunRequest,
+        progress: Progress,
+        teller: Teller,
+        interrupt_key: InterruptKey,
+        actions: FaceActions = NO_ACTIONS,
+    ) -> None:
         self._request, self._progress, self._teller, self._reins = request, progress, teller, interrupt_key
+        self._actions = actions
+        self.next_words: str | None = None
         self._parting = ""
         self._pressed = -TWICE_SECONDS
         self._interrupting: asyncio.Task[None] | None = None
@@ -118,7 +141,7 @@ class _Conversation:
         try:
             with anyio.CancelScope() as scope, self._reins.stops(scope):
                 async with attended(self._request, feed) as session:
-                    talk = Talk(session, cells)
+                    talk = Talk(session, cells, self._actions)
                     self._reins.pressed = partial(self._press, session, talk)
                     return await body(session, talk, feed)
         finally:
@@ -133,9 +156,9 @@ class _Conversation:
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words} (/help, /quit)")
-        self._watch(session, talk)
         history = InputHistory.of_user(app.environment())
         with keyboard.open(self._past(history), partial(_here, session)) as prompt:
+            self._watch(session, talk, lambda: prompt.is_typing)
             while (text := await prompt.next()) is not None:
                 if text.strip():
                     self._keep(history, text)
@@ -158,12 +181,12 @@ class _Conversation:
 
     # -- in a pipe --------------------------------------------------------------------------------
 
-    async def read(self, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
+    async def read(self, texts: PipedTexts, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
         """Carry out piped lines, each after the one before is answered. Then wait until all work ends.
 
         `first`: the text that was already read.
         """
-        turns, texts = Turns(session), PipedTexts()
+        turns = Turns(session)
         feed.listen(turns.hear)
         session.listen(turns.look)
         letters = self._watch(session, talk)
@@ -195,9 +218,9 @@ class _Conversation:
 
     # -- both -------------------------------------------------------------------------------------
 
-    def _watch(self, session: Session, talk: Talk) -> Letters:
+    def _watch(self, session: Session, talk: Talk, is_typing: Callable[[], bool] = lambda: False) -> Letters:
         """Print mail and questions as they arrive."""
-        letters = Letters(session, talk, self._progress)
+        letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
         letters.look()
         return letters
@@ -206,6 +229,7 @@ class _Conversation:
         """Carry out a text and print the result."""
         feedback = await talk.carry_out(text)
         self._progress.put(feedback.lines)
+        self.next_words = feedback.next_words
         return feedback
 
     def _press(self, session: Session, talk: Talk) -> None:

@@ -1,0 +1,110 @@
+"""/status, /context, /agents, /config and /doctor: how things are."""
+
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from deskmate import __version__
+from deskmate.app.build import window_of
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.prompt.context_use import ContextUse, context_use
+from deskmate.core.team.status import Parked
+from deskmate.errors import UnknownRecipient
+from deskmate.faces.common.health_lines import health_lines, health_of
+from deskmate.faces.common.listings import dollars, sandbox_of
+from deskmate.faces.common.text_tables import CleanLine, Sheet
+
+if TYPE_CHECKING:
+    from deskmate.app.session import Session
+    from deskmate.core.team.members import Member
+
+_TYPES = {
+    AgentType.GENERAL: "reads, edits and runs commands",
+    AgentType.EXPLORE: "only reads: finds things and reports",
+    AgentType.PLAN: "only reads: makes a plan",
+}
+
+
+async def status_lines(session: "Session") -> list[str]:
+    """Return the state of the conversation, one line each."""
+    permitted, spent = session.permitted, session.spent
+    here = [member for member in session.members if member.here]
+    counts = [f"{len(session.busy)} busy"] if session.busy else []
+    counts += [f"{count} parked"] if (count := sum(isinstance(member.status, Parked) for member in here)) else []
+    counts += [f"{len(session.questions)} waiting for your answer"] if session.questions else []
+    members = f"{len(here)} ({', '.join(counts)})" if counts else str(len(here))
+    used, window = await _used(session, LEAD)
+    return [
+        f"team: {session.team}{f' ({session.title})' if session.title else ''}",
+        f"workspace: {session.workspace}",
+        f"model: {session.model}",
+        f"mode: {permitted.mode.value}{', the lead delegates' if permitted.delegates else ''}",
+        f"commands: {sandbox_of(permitted.sandbox)}",
+        f"members: {members}",
+        f"context: {_share(used.tokens, window)}",
+        f"cost: {dollars(spent)} for {spent.calls:,} call{'' if spent.calls == 1 else 's'}",
+        f"settings: {session.settings.file}",
+        f"deskmate {__version__}",
+    ]
+
+
+async def context_lines(session: "Session", name: str, sheet: Sheet) -> list[CleanLine]:
+    """Return how full a member's context is, and with what. Raises UnknownRecipient."""
+    name = session.spelled(name)
+    used, window = await _used(session, name)
+    rows = [[f"{name}: {_share(used.tokens, window)}", ""]]
+    rows += [[f"  {kind}", f"{count:,}"] for kind, count in used.parts.items()]
+    note = "Near the end of the window, old results are cleared or everything is summarised."
+    now = " To do it now: /compact" if name == LEAD else ""
+    return [*sheet.lines(rows[:1], gives=0), *sheet.lines(rows[1:], gives=0), *sheet.lines([[f"{note}{now}"]], gives=0)]
+
+
+async def _used(session: "Session", name: str) -> tuple[ContextUse, int]:
+    model = _model_of(session, name)
+    return context_use(await session.entries(name)), window_of(model, session.settings)
+
+
+def _model_of(session: "Session", name: str) -> str:
+    member: Member | None = next((one for one in session.members if one.name == name), None)
+    if member is None:
+        here = ", ".join(one.name for one in session.members if one.here)
+        raise UnknownRecipient(f"'{name[:80]}' is not on this team", f"On the team: {here}")
+    return (member.joined.model if member.joined else None) or session.model
+
+
+def _share(tokens: int, window: int) -> str:
+    return f"about {tokens:,} of {window:,} tokens, {100 * tokens // window} %"
+
+
+def agent_type_lines(sheet: Sheet) -> list[CleanLine]:
+    """Return the types of agents that the lead can start, and the tools that only they have."""
+    rows = []
+    for agent_type, about in _TYPES.items():
+        tools = tools_of(AgentKind.SUBAGENT, agent_type)
+        rows.append([agent_type.value, f"{about} ({', '.join(tools)})"])
+    return sheet.lines(rows, gives=1)
+
+
+def config_lines(session: "Session") -> list[str]:
+    """Return where the settings are, and everything that is set. Keys are not shown."""
+    settings = session.settings
+    there = "" if settings.file.exists() else " (there is no such file)"
+    lines = [f"your settings: {settings.file}{there}"]
+    if (project := session.workspace / ".deskmate/settings.toml").exists():
+        lines.append(f"settings of this project, which can only narrow yours: {project}")
+    # Only what differs from the defaults: everything else is in the documentation.
+    shown = settings.model_dump(mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses"})
+    lines += [f"{name} = {value}" for name, value in shown.items() if name not in ("anthropic", "openai", "colour")]
+    for provider in ("anthropic", "openai"):
+        at = getattr(settings, provider)
+        what = [f"base_url = {at.base_url}"] if at.base_url else []
+        what += ["a key is set"] if at.key else []
+        lines += [f"{provider}: {', '.join(what)}"] if what else []
+    return [*lines, "Change the file, then start again. /mode, /model and /budget change this conversation."]
+
+
+async def doctor_lines(session: "Session", cells: int | None) -> list[str]:
+    """Return what `deskmate doctor TEAM` prints."""
+    health = await anyio.to_thread.run_sync(health_of, session.workspace, session.team)
+    return list(health_lines(health.all, Sheet(cells, colour=False)))
