@@ -94,7 +94,7 @@ class Screen:
                 row[self._column :] = [*row[self._column + count :], *[" "] * count][: self.columns - self._column]
             case "@":
                 row[self._column :] = [*[" "] * count, *row[self._column :]][: self.columns - self._column]
-            case "m" | "h" | "l":
+            case "m" | "h" | "l" | "t":
                 pass
             case _:
                 raise AssertionError(f"no order that is known: {numbers}{order}")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -67,6 +68,13 @@ def _folder(path: str) -> str:
     if not path.startswith(("/", "~/")):
         raise ValueError
     return path
+
+
+def _command(text: str) -> str:
+    # Raises ValueError for a quotation mark that is not closed.
+    if not shlex.split(text):
+        raise ValueError
+    return text
 
 
 Folders: TypeAlias = list[Annotated[str, AfterValidator(_folder)]]
@@ -152,6 +160,9 @@ class Written(Table):
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
+    notify: bool | Annotated[str, AfterValidator(_command)] = Field(
+        True, description='true, false, or a command such as "notify-send Deskmate"'
+    )
     models: Annotated[dict[str, ModelSettings], AfterValidator(_by_full_name)] = Field(
         {}, description='a table by model, such as [models."openai:llama3.1"]'
     )

@@ -69,10 +69,14 @@ def texts(feedback: Feedback) -> list[str]:
 
 @asynccontextmanager
 async def chat(
-    harness: AppHarness, script: Callable[[Asked], Say] = play, cells: int | None = None, goal: str | None = None
+    harness: AppHarness,
+    script: Callable[[Asked], Say] = play,
+    cells: int | None = None,
+    goal: str | None = None,
+    **settings: object,
 ) -> AsyncIterator[ChatHarness]:
     """Open a session in which everybody asks before it acts."""
     async with FakeProvider(script) as provider:
-        wanted = harness.wanted(provider, "anthropic", goal, permission_mode="default")
+        wanted = harness.wanted(provider, "anthropic", goal, permission_mode="default", **settings)
         async with attended(wanted, Feed()) as session:
             yield ChatHarness(session, Talk(session, lambda: cells))

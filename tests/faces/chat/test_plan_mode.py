@@ -99,4 +99,4 @@ def test_the_lead_delegates_from_the_conversation_on_and_no_longer(place: ChatPr
         "mode: default",
         "commands: no sandbox",
     ]
-    assert "Usage: /mode delegate, or /mode delegate off" in end.stderr
+    assert "Usage: /delegate, or /delegate off" in end.stderr

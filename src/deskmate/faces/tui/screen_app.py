@@ -129,6 +129,11 @@ class DeskmateApp(App[None]):
         """Show a message of the program in the conversation."""
         self._team.watching.note(tuple((Cell(line),) for line in clean(words).splitlines()))
 
+    def control_terminal(self, sequence: str) -> None:
+        """Send the terminal a control sequence that draws nothing, such as a bell. Safe to call from any thread."""
+        if self._driver is not None:
+            self._driver.write(sequence)
+
     # -- stopping ---------------------------------------------------------------------------------
 
     def action_brake(self) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import select
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import anyio
 
@@ -15,6 +15,7 @@ from deskmate import app
 from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
 from deskmate.faces.common.chat.input_history import InputHistory
+from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
 from deskmate.faces.common.run_start import next_request, parting
@@ -75,7 +76,9 @@ class _Visit:
         )
         for warning in self._request.settings.warnings:
             self.note(error_text(warning, before="warning: "))
-        with noting(screen.note):
+        alerts = UserAlerts(session, screen.control_terminal, self.note, app.environment())
+        session.listen(alerts.look)
+        with noting(screen.note), closing(alerts):
             await run_screen(screen, stop_signals)
 
     @property

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +27,7 @@ from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedback, Talk
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
+from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
@@ -157,8 +159,11 @@ class _Conversation:
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words} (/help, /quit)")
         history = InputHistory.of_user(app.environment())
-        with keyboard.open(self._past(history), partial(_here, session)) as prompt:
+        alerts = UserAlerts(session, keyboard.draw, self._progress.note, app.environment())
+        with keyboard.open(self._past(history), partial(_here, session)) as prompt, closing(alerts):
             self._watch(session, talk, lambda: prompt.is_typing)
+            session.listen(alerts.look)
+            alerts.look()
             while (text := await prompt.next()) is not None:
                 if text.strip():
                     self._keep(history, text)

@@ -10,4 +10,5 @@ mode_command     /mode and /delegate: what is permitted, shown and changed
 status_commands  /status, /context, /agents, /config and /doctor: how things are
 export_commands  /export, /copy and /diff: what was said and changed
 typed_answers    answers that are typed, and which question each of them means
+user_alerts      telling a person who looks elsewhere: a bell, a notification, a title, or a command
 """
