@@ -73,7 +73,7 @@ def test_the_page_on_the_index_links_only_to_addresses(metadata: email.message.M
 def test_a_headless_installation_needs_no_package_of_the_terminal_ui(metadata: email.message.Message) -> None:
     needed = metadata.get_all("Requires-Dist", [])
     required = [line for line in needed if "extra ==" not in line]
-    assert not [line for line in required if line.startswith(("textual", "rich", "graphql-core"))]
+    assert not [line for line in required if line.startswith(("textual", "rich"))]
     assert any(line.startswith("textual") and "extra == 'tui'" in line for line in needed)
     assert any(line.startswith("tree-sitter-bash") for line in required)
 

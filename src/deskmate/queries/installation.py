@@ -57,8 +57,3 @@ class Installation:
 def has_terminal_ui() -> bool:
     """Return whether the packages of the terminal UI are installed. Imports none of them."""
     return find_spec("textual") is not None
-
-
-def has_demo() -> bool:
-    """Return whether the package that the demo's application needs is installed. Does not import it."""
-    return find_spec("graphql") is not None

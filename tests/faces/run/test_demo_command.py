@@ -39,7 +39,6 @@ from deskmate.demo.demo_script import BETTER_PLAN, FIRST_PLAN, README_LEFT
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import RehearsedModel
-from deskmate.queries.installation import Installation
 from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing import ScriptedModel as CheckedModel
 from deskmate.testing.knowledge.knowledge_checks import take_found
@@ -47,9 +46,6 @@ from deskmate.testing.team_scripts import answer_stop
 from tests.faces.fake_app import Ended, environment
 
 SECONDS = 60
-WITHOUT = (
-    "import sys; sys.modules['graphql'] = None\nfrom deskmate.faces.cli.main import main\nsys.exit(main(['demo']))"
-)
 
 
 @dataclass(frozen=True)
@@ -216,17 +212,6 @@ def read(terminal: int) -> str:
 
 
 # -- what may be missing --------------------------------------------------------------------------
-
-
-def test_without_graphql_core_it_says_what_to_install(tmp_path: Path) -> None:
-    env = own(tmp_path)
-    ran = subprocess.run(
-        [sys.executable, "-c", WITHOUT], env=env, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "graphql-core" in ran.stderr
-    assert Installation.current().command_for_all in ran.stderr
-    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_without_git_it_says_what_to_install(tmp_path: Path) -> None:
