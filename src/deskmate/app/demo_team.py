@@ -1,7 +1,7 @@
 """The demo: a team that plays a script.
 
-`session` runs the lead and shows the team as for any user. Special for the demo: the application in a new git
-repository, a script instead of a model, and answers to questions that nobody else answers.
+`runner` starts and resumes it, and `session` shows it, as for any user. Special for the demo: the application in a new
+git repository, a script instead of a model, and answers to questions that nobody else answers.
 """
 
 import os
@@ -10,42 +10,48 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeAlias
 
 from deskmate.app.build import TeamParts
 from deskmate.app.run_request import RunRequest
-from deskmate.app.runner import Outcome, new_home, tell
+from deskmate.app.runner import Outcome, founded, reopened
 from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import ModelSettings, Permission, Prices, Settings, environment
-from deskmate.core.log.names import LEAD
+from deskmate.core.agent.entries import Began, Said
+from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
-from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task
 from deskmate.core.values import frozen
 from deskmate.demo.application import texts_in
-from deskmate.demo.demo_parts import play
-from deskmate.demo.demo_script import CHECK, GOAL, PARTS
+from deskmate.demo.demo_parts import play, speaker
+from deskmate.demo.demo_script import CHECK, CUT_OFF, GOAL, PARTS, SCENES, TEAM
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import BadSettings, UnknownRecipient
-from deskmate.models.scripted import RehearsedModel
-from deskmate.ports import Clock, Model
-from deskmate.runtime.events import Feed
+from deskmate.models.scripted import RehearsedModel, Say
+from deskmate.ports import Model
+from deskmate.runtime.events import Feed, Recorded, TeamEvent
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
-from deskmate.stores.jsonl_store import TEAMS
-from deskmate.trust.project_files import environment_of
-from deskmate.workspace.local_workspace import LocalWorkspace
-from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.trust.approvals import Consent
+
+__all__ = ["SCENES", "DemoAct", "Person", "Rehearsal", "Rehearsed", "prepare", "rehearsal"]
 
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
-# Allowed from the start, so that only one thing is asked.
-ALLOWED = ("bash(git add -A)", "bash(git commit *)")
+ALLOWED = ("bash(sh check.sh)", "bash(git add -A)", "bash(git commit *)")
+# The same on every machine: in a sandbox, other commands would not be asked about.
+ASKED = ("bash(git switch *)",)
+# What a real model of this kind costs. Nothing is charged for a script, but the accounts are worth a look.
+PRICES = Prices(input=3, output=15, cache_read=0.3, cache_write=3.75)
+
+# Called with who says what, when they begin to say it.
+Says: TypeAlias = Callable[[str, str], None]
 
 
 class Person(Protocol):
@@ -74,13 +80,16 @@ class Rehearsed:
 
 
 def prepare() -> Path:
-    """Make a folder with the application in a new git repository. Raises BadSettings if something is missing."""
+    """Make a folder with the application in a new git repository, and return it.
+
+    Its parent is new too, and has everything else that the demo writes. Raises BadSettings if something is missing.
+    """
     if shutil.which("git") is None:
         raise BadSettings("The demo needs git, which is not installed", "Install git.")
     try:
-        folder = Path(tempfile.mkdtemp(prefix="deskmate-demo-")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix="deskmate-demo-")).resolve() / "library"
         for path, text in {**texts_in("rest"), "check.sh": _check_file()}.items():
-            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadSettings(
@@ -121,50 +130,101 @@ def _commit(folder: Path) -> None:
 
 @asynccontextmanager
 async def rehearsal(
-    folder: Path, feed: Feed, *, fast: bool = False, player: type[RehearsedModel] = RehearsedModel
+    folder: Path,
+    feed: Feed,
+    *,
+    resumes: bool = False,
+    fast: bool = False,
+    player: type[RehearsedModel] = RehearsedModel,
+    says: Says = lambda member, words: None,
 ) -> AsyncIterator["Rehearsal"]:
-    """Open a team in a prepared folder. `fast`: without pauses for reading. `player`: plays the script."""
-    free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    # Where no agent of the demo looks, so nothing is written outside the folder.
-    settings = Settings(file=folder / "settings.toml", state=folder / TEAMS, permission=Permission(allow=list(ALLOWED)))
-    # Not from a file: a user cannot set what a script costs.
-    settings = settings.model_copy(update={"models": free})
-    # The same on every machine: the commands are ours, and the demo shows a question about a command.
-    sandbox = Sandbox(Level.NONE)
-    async with new_home(folder, RunRequest(folder, GOAL, None, settings), feed) as teams:
-        team_state = teams.first
-        at = team_state.writer.clock.timestamp()
-        # Attended: a call that is not allowed becomes a question and waits.
-        policy = PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, sandbox=sandbox.level, at=at)
-        await team_state.roster.permit(policy)
-        await tell(team_state, GOAL)
-        team_parts = TeamParts(
-            team=teams.home,
-            models=partial(_model, player, team_state.writer.clock, fast),
-            settings=settings,
-            team_state=team_state,
-            workspace=LocalWorkspace(
-                folder,
-                teams.home,
-                LEAD,
-                environ=environment(),
-                sandbox=sandbox,
-                redaction=team_state.writer.redaction,
-            ),
-            environment=environment_of(folder, sandbox, attended=True, trusted=True),
-            notes=("AGENTS.md", ""),
-            skills={},
-            sandbox=sandbox,
-            teams=teams,
-        )
-        async with session_with(team_parts, teams) as session:
-            yield Rehearsal(session, team_parts)
+    """Open a team in a prepared folder, or with `resumes` the team that is there.
+
+    `fast`: without pauses for reading. `player`: plays the script.
+    """
+    request = RunRequest(
+        folder,
+        None if resumes else GOAL,
+        TEAM if resumes else None,
+        _settings(folder),
+        continues=resumes,
+        consent=Consent(trusted=True),
+        model=_model(player, says, fast=fast),
+    )
+    opened = reopened if resumes else founded
+    async with (
+        opened(request, feed, attended=True) as (team_parts, teams),
+        session_with(team_parts, teams) as session,
+    ):
+        yield Rehearsal(session, team_parts)
 
 
-def _model(player: type[RehearsedModel], clock: Clock, fast: bool, name: str | None) -> Model:
-    """Return the one model that plays every part, whatever `name` says."""
-    model = player(partial(play, PARTS), name=MODEL)
-    return model if fast else Paced(model, clock)
+def _settings(folder: Path) -> Settings:
+    """Return settings that depend on no file, so that the demo is the same for every user."""
+    own = folder.parent / "state"
+    settings = Settings(
+        file=own / "settings.toml",
+        state=own,
+        permission=Permission(allow=list(ALLOWED), ask=list(ASKED)),
+        permission_mode=Mode.ACCEPT_EDITS,
+    )
+    return settings.model_copy(update={"models": {MODEL: ModelSettings(prices=PRICES)}})
+
+
+def _model(player: type[RehearsedModel], says: Says, *, fast: bool) -> Model:
+    """Return the one model that plays every part."""
+
+    def script(prompt: Prompt) -> Say:
+        say = play(PARTS, prompt)
+        says(speaker(prompt), say.text)
+        return say
+
+    model = player(script, name=MODEL)
+    return model if fast else Paced(model, SystemClock())
+
+
+@frozen
+class DemoAct:
+    """One act of the demo. `killed`: the process of the act before, which was killed, or None for the first act.
+
+    `cue`: a file descriptor to write to when the team should be killed, or None. `fast`: without pauses for reading.
+    """
+
+    folder: Path
+    killed: int | None
+    cue: int | None
+    fast: bool
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it goes on with the team of the act before."""
+        return self.killed is not None
+
+    def feed(self) -> Feed:
+        """Return a feed that gives the cue."""
+        feed = Feed()
+        if self.cue is not None:
+            feed.listen(_CutOffCue(self.cue).hear)
+        return feed
+
+
+class _CutOffCue:
+    """Listens to a team, and writes to a file descriptor once the member that the demo cuts off runs a command."""
+
+    def __init__(self, cue: int) -> None:
+        self._cue = cue
+        self._commands: set[str] = set()
+        self._is_reached = False
+
+    def hear(self, event: TeamEvent) -> None:
+        """Take in an event. It neither waits nor raises."""
+        match event:
+            case Recorded(member, number, Said(calls=calls)) if member == CUT_OFF:
+                called = enumerate(calls)
+                self._commands |= {call_id(member, number, index) for index, call in called if call.tool == "bash"}
+            case Recorded(_, _, Began(calls=begun)) if self._commands.intersection(begun) and not self._is_reached:
+                self._is_reached = True
+                os.write(self._cue, b"!")
 
 
 class Rehearsal:

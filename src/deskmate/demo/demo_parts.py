@@ -5,11 +5,11 @@ Nothing is counted or stored: a part decides from its conversation alone. `demo_
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke, TextBlock, Told
+from deskmate.core.prompt.prompts import CallBlock, Passage, Prompt, Spoke, TextBlock, Told, Usage
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Say, Use
 from deskmate.models.scripted.script_calls import answer_stop
@@ -18,6 +18,8 @@ from deskmate.models.scripted.script_prompts import all_succeeded, name_in, text
 # Placeholder for the id of the request that a line answers.
 REQUEST = "(the request)"
 TRIES = 4
+# A rough measure for English text.
+_TOKEN_CHARS = 4
 
 _FRAME = re.compile(r'<teammate-message [^>]*\brequest_id="([^"]+)".*?</teammate-message>', re.DOTALL)
 _LEAVING = 'type="shutdown_request"'
@@ -29,6 +31,7 @@ class ScriptLine:
 
     `after`: what must have been told before. `then`: the words that end the turn if nothing else is left to say.
     `meanwhile`: what to say instead of ending the turn, until `after` was told. `optional`: its calls may fail.
+    `again`: what to say with its calls once they have failed.
     """
 
     says: str
@@ -37,6 +40,12 @@ class ScriptLine:
     then: str = ""
     meanwhile: Say | None = None
     optional: bool = False
+    again: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is said with its calls, the first time and after they have failed."""
+        return self.says, self.again or self.says
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +72,29 @@ class ScriptPart:
         return Say((done[-1].then if done else "") or "That is all from me for now.")
 
 
+def speaker(prompt: Prompt) -> str:
+    """Return the member whose model is asked, or an empty string."""
+    return name_in(prompt) or ""
+
+
 def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Say:
     """Return what the member whose model is asked says next. Raises ModelRejected if it has no part."""
-    part = parts.get(name_in(prompt) or "")
-    if part is None:
+    if (name := speaker(prompt)) not in parts:
         raise ModelRejected(f"The script has no part for the agent with the prompt {prompt.system[:80]!r}", "Add one.")
-    return part(prompt)
+    say = parts[name](prompt)
+    return replace(say, usage=_usage(prompt, say))
+
+
+def _usage(prompt: Prompt, say: Say) -> Usage:
+    """Return about how many tokens this step would take, with everything but the last passage in the cache."""
+    *before, last = prompt.passages
+    cached = len(prompt.system) + sum(map(_length, before))
+    said = len(say.text) + sum(len(str(call.arguments)) for call in say.calls)
+    return Usage(0, said // _TOKEN_CHARS, cached // _TOKEN_CHARS, _length(last) // _TOKEN_CHARS)
+
+
+def _length(passage: Passage) -> int:
+    return sum(len(str(block)) for block in passage.blocks)
 
 
 def _told(prompt: Prompt) -> str:
@@ -83,7 +109,7 @@ def _cued(line: ScriptLine, told: str) -> bool:
 def _outcomes(line: ScriptLine, prompt: Prompt) -> Iterator[bool]:
     """Yield, for each time a line was said, whether all its calls succeeded."""
     for spoke, told in pairwise(prompt.passages):
-        if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) == line.says:
+        if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) in line.words:
             yield all_succeeded(told)
 
 
@@ -97,10 +123,11 @@ def _done(line: ScriptLine, prompt: Prompt) -> bool:
 
 
 def _spoken(line: ScriptLine, prompt: Prompt) -> Say:
-    if len(list(_outcomes(line, prompt))) >= TRIES:
+    tries = len(list(_outcomes(line, prompt)))
+    if tries >= TRIES:
         raise ModelRejected(f"The line {line.says!r} failed {TRIES} times", "Look at the results of its calls.")
     request = _request(line, prompt)
-    return Say(line.says, [Use(call.tool, _filled(call.arguments, request)) for call in line.calls])
+    return Say(line.words[tries > 0], [Use(call.tool, _filled(call.arguments, request)) for call in line.calls])
 
 
 def _request(line: ScriptLine, prompt: Prompt) -> str:

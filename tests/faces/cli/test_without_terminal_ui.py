@@ -49,12 +49,12 @@ def test_the_plain_chat_is_no_reason_for_a_notice(shared: ChatProgram, tmp_path:
     assert "not installed" not in terminal.raw
 
 
-def test_the_demo_on_a_screen_is_refused_with_the_command_that_installs_it(tmp_path: Path, blocked: str) -> None:
-    env = environment(tmp_path, PYTHONPATH=blocked)
-    with at_terminal("demo", "--tui", cwd=tmp_path, env=env, columns=200, warm=False) as terminal:
-        assert terminal.end() == 2
-    assert "--tui needs the terminal UI" in terminal.raw
-    assert "[all]" in terminal.raw
+def test_the_demo_at_a_terminal_falls_back_to_lines(tmp_path: Path, blocked: str) -> None:
+    env = environment(tmp_path, PYTHONPATH=blocked, TMPDIR=str(tmp_path))
+    with at_terminal("demo", "--fast", cwd=tmp_path, env=env, columns=200, warm=False) as terminal:
+        terminal.see("What you just saw")
+        assert terminal.end() == 0
+    assert "\x1b[?1049h" not in terminal.raw
 
 
 def test_no_other_command_imports_it(tmp_path: Path, blocked: str) -> None:

@@ -1,4 +1,4 @@
-"""The demo as people and CI meet it: a whole team in another process, and what is left behind in its folder."""
+"""The demo as people and CI meet it: a whole team in another process, killed and resumed, and what is left behind."""
 
 import json
 import os
@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from deskmate.app import Feed
 from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
+from deskmate.core.agent.open_calls import INTERRUPTED
 from deskmate.core.prompt.prompts import (
     CallBlock,
     Delta,
@@ -38,6 +40,7 @@ from deskmate.demo.demo_parts import TRIES, ScriptLine, ScriptPart, play
 from deskmate.demo.demo_script import BETTER_PLAN, FIRST_PLAN, README_LEFT
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
+from deskmate.faces.cli.demo_page import Effects, Records
 from deskmate.models.scripted import RehearsedModel
 from deskmate.testing import FakeClock, Say, Use
 from deskmate.testing import ScriptedModel as CheckedModel
@@ -46,6 +49,7 @@ from deskmate.testing.team_scripts import answer_stop
 from tests.faces.fake_app import Ended, environment
 
 SECONDS = 60
+PLAIN = ("-m", "deskmate", "demo", "--plain", "--fast")
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,13 @@ class Watched:
     @property
     def folder(self) -> Path:
         (folder,) = (self.place / "tmp").iterdir()
-        return folder
+        return folder / "library"
+
+    @property
+    def killed(self) -> int:
+        """The process that the demo says it killed."""
+        (pid,) = re.findall(r"^\$ kill -9 (\d+)\nKilled\n", self.ended.stderr, re.MULTILINE)
+        return int(pid)
 
     def lines(self, pattern: str) -> list[dict[str, Any]]:
         texts = (path.read_text(encoding="utf-8") for path in sorted(self.folder.glob(pattern)))
@@ -101,7 +111,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 @pytest.mark.behaviour("demo")
 def test_it_ends_with_the_tests_of_the_application_green(watched: Watched) -> None:
     assert watched.ended.code == 0, watched.ended.stderr
-    assert re.search(r"run once more, pass:\n  Ran 8 tests in .*\n  OK\n", watched.ended.stdout)
+    assert re.search(r"run once more, pass: Ran 8 tests in .* OK\n", watched.ended.stdout)
     again = subprocess.run(["sh", "check.sh"], cwd=watched.folder, capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr.splitlines()[-1]) == (0, "OK")
 
@@ -114,9 +124,10 @@ def test_it_says_who_did_what_and_where_to_look(watched: Watched) -> None:
         ("3", "frontend"),
         ("4", "analyst"),
     ]
-    assert f"the folder         {watched.folder}\n" in stdout
+    assert f"  cd {watched.folder}\n" in stdout
     # By its path, if the shell does not find it.
-    assert f"deskmate -C {watched.folder} board graphql\n" in stdout.replace("deskmate' -C", "deskmate -C")
+    assert re.search(r"deskmate'? board graphql +# the tasks\n", stdout)
+    assert re.search(r"^  cd YOUR/PROJECT && .*deskmate'?\n", stdout, re.MULTILINE)
     assert len(list(watched.folder.glob(".teams/*/*_transcript.jsonl"))) == 4
     assert "\x1b" not in stdout + watched.ended.stderr
 
@@ -147,16 +158,52 @@ def test_one_request_to_leave_is_refused_and_then_everybody_leaves(watched: Watc
     assert sorted(left) == ["analyst", "backend", "frontend"]
 
 
+@pytest.mark.behaviour("demo", "resume")
+def test_it_is_killed_in_the_middle_and_resumed_by_another_process(watched: Watched) -> None:
+    with pytest.raises(ProcessLookupError):
+        os.kill(watched.killed, 0)
+    runs = list(dict.fromkeys(line["run"] for line in watched.lines(".teams/graphql/*_transcript.jsonl")))
+    assert len(runs) == 2
+    by_run = [
+        {line["task"] for line in watched.lines(".tasks/*/board.jsonl") if (line["type"], line["run"]) == (kind, run)}
+        for run in runs
+        for kind in ("task_created", "task_completed")
+    ]
+    assert by_run == [{1, 2, 3, 4}, {1, 2}, set(), {3, 4}]
+    assert "$ deskmate resume graphql\n" in watched.ended.stderr
+    assert f"kill -9 {watched.killed} in the middle; process" in watched.ended.stdout
+
+
+@pytest.mark.behaviour("demo", "resume")
+def test_nothing_is_lost_by_the_kill_and_nothing_done_twice(watched: Watched) -> None:
+    assert "  Nothing was lost: " in watched.ended.stdout
+    assert "  Nothing was done twice: 4 tasks completed, " in watched.ended.stdout
+    effects = Effects.of(Records.of(watched.folder))
+    assert (effects.tasks, effects.repeated) == (Counter({1: 1, 2: 1, 3: 1, 4: 1}), [])
+    said = [
+        (path.name.partition("_")[0], json.loads(line))
+        for path in watched.folder.glob(".teams/*/*_transcript.jsonl")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    calls = [
+        f"{member}:{line['n']}.{index}"
+        for member, line in said
+        if line["type"] == "said"
+        for index in range(len(line["calls"]))
+    ]
+    assert sorted(effects.results) == sorted(calls)
+
+
 def test_one_question_is_asked_and_answered_as_the_user(watched: Watched) -> None:
     (question,) = watched.mail("permission_request")
     (answer,) = watched.mail("permission_response")
     assert (question["sender"], question["tool"], question["arguments"]) == (
         "backend",
         "bash",
-        {"command": "sh check.sh"},
+        {"command": "git switch -q -c graphql"},
     )
     assert (answer["sender"], answer["request_id"], answer["approve"]) == ("user", question["request_id"], True)
-    assert "backend asks: may I use bash?\n    command: sh check.sh\n" in watched.ended.stderr
+    assert "backend asks: may I use bash?\n    command: git switch -q -c graphql\n" in watched.ended.stderr
 
 
 def test_the_last_task_was_verified(watched: Watched) -> None:
@@ -170,27 +217,29 @@ def test_the_last_task_was_verified(watched: Watched) -> None:
 
 
 def test_nothing_is_written_outside_of_its_folder(watched: Watched) -> None:
-    outside = [path for path in watched.place.rglob("*") if not path.is_relative_to(watched.folder)]
+    made = watched.folder.parent
+    outside = [path for path in watched.place.rglob("*") if not path.is_relative_to(made)]
     assert sorted(map(str, outside)) == sorted(str(watched.place / name) for name in ("home", "here", "tmp"))
 
 
 # -- at a terminal --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "said"), [("n", "you answered: no"), ("a", "you answered: always")])
-def test_who_sits_at_a_terminal_may_answer(tmp_path: Path, key: str, said: str) -> None:
+@pytest.mark.parametrize(("key", "said", "branches"), [("n", "you answered: no", 1), ("y", "you answered: yes", 2)])
+def test_who_sits_at_a_terminal_may_answer(tmp_path: Path, key: str, said: str, branches: int) -> None:
     screen = "".join(typing(tmp_path, {"the script answers": key}))
     assert said in screen
     assert "run once more, pass" in screen
-    # After a no the last task, whose tests have to run, asks again, and nobody answers.
-    assert screen.count("the script answers for the user: always") == (1 if key == "n" else 0)
+    assert "nobody answered" not in screen
+    (folder,) = (tmp_path / "tmp").glob("*/library")
+    assert len(list((folder / ".git/refs/heads").iterdir())) == branches
 
 
 def typing(place: Path, answers: dict[str, str]) -> Iterator[str]:
     """Play the demo on a terminal of its own, typing each answer once its cue is on the screen; yield the screen."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(sys.executable, [sys.executable, "-m", "deskmate", "demo", "--fast"], {**own(place), "TERM": "xterm"})
+        os.execve(sys.executable, [sys.executable, *PLAIN], {**own(place), "TERM": "xterm"})
     signal.alarm(SECONDS)
     try:
         while piece := read(terminal):
@@ -242,7 +291,7 @@ def test_interrupted_it_says_where_its_folder_is(tmp_path: Path) -> None:
         stdout, stderr = process.communicate(timeout=SECONDS)
     (folder,) = (tmp_path / "tmp").iterdir()
     assert (process.returncode, stdout) == (130, "")
-    assert f"deskmate: interrupted\nThe files are in {folder}\n" in stderr
+    assert f"deskmate: interrupted\nThe files are in {folder}/library\n" in stderr
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -268,6 +317,13 @@ def test_a_line_that_came_to_nothing_is_said_again_and_one_that_did_is_not() -> 
     assert PART(prompt(told("go"))) == Say("first", [LOOK])
     assert PART(prompt(told("go"), said("first"), told(results=(False,)))) == Say("first", [LOOK])
     assert PART(prompt(told("go"), said("first"), told(results=(True,)))) == Say("second", [LOOK])
+
+
+def test_a_line_whose_calls_failed_may_be_said_in_other_words() -> None:
+    part = ScriptPart((ScriptLine("first", (LOOK,), again="once more"), ScriptLine("second")))
+    assert part(prompt(told("go"), said("first"), told(results=(False,)))).text == "once more"
+    begun = (told("go"), said("first"), told(results=(False,)), said("once more"))
+    assert part(prompt(*begun, told(results=(True,)))).text == "second"
 
 
 def test_a_line_is_not_said_before_its_cue() -> None:
@@ -315,6 +371,37 @@ async def test_words_come_one_by_one_and_are_the_same_words() -> None:
     assert "".join(words) == "one two three"
     assert clock.slept == [paced_model.THINKING_SECONDS, *[paced_model.WORD_SECONDS] * len(words)]
     assert reply.blocks[0] == TextBlock("one two three")
+
+
+# -- the last page --------------------------------------------------------------------------------
+
+
+def records(place: Path, **files: Sequence[Mapping[str, object]]) -> Records:
+    """Write files of records, and return what is there."""
+    for folder in (".teams/x", ".tasks/x"):
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    for name, lines in files.items():
+        below = ".tasks/x" if name == "board" else ".teams/x"
+        (place / below / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return Records.of(place)
+
+
+def test_records_that_only_grew_are_kept_and_others_are_not(tmp_path: Path) -> None:
+    message = {"type": "message", "id": "a:1.0"}
+    before = records(tmp_path, a_inbox=[message], roster=[])
+    assert (before.count, before.words) == (1, "1 records in 2 files")
+    assert before.is_start_of(records(tmp_path, a_inbox=[message, message]))
+    assert not before.is_start_of(records(tmp_path, a_inbox=[]))
+
+
+def test_what_was_done_twice_is_found_and_a_cut_off_line_is_no_record(tmp_path: Path) -> None:
+    done = {"type": "task_completed", "task": 1}
+    did = [{"type": "did", "call": f"a:{number}.0", "text": INTERRUPTED} for number in (1, 1, 2)]
+    found = records(tmp_path, board=[done, done], a_inbox=[{"id": "a:1.0"}], a_transcript=did)
+    with (tmp_path / ".teams/x/a_inbox.jsonl").open("a") as inbox:
+        inbox.write('{"id": "a:1')
+    effects = Effects.of(Records.of(tmp_path))
+    assert (effects.repeated, effects.cut_off, found.count) == ([1, "a:1.0"], 3, 6)
 
 
 # -- what its models are told -----------------------------------------------------------------------

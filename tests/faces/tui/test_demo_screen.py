@@ -1,4 +1,4 @@
-"""The demo on a screen: in a terminal of its own, answered by a key, left with a key."""
+"""The demo on a screen: in a terminal of its own, answered by a key, killed, resumed, left with a key."""
 
 import fcntl
 import os
@@ -33,7 +33,7 @@ class Watcher:
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
         env = {**environment(place / "home", TMPDIR=str(place / "tmp")), "TERM": "xterm-256color"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "deskmate", "demo", "--tui", *words],
+            [sys.executable, "-m", "deskmate", "demo", *words],
             cwd=place,
             env=env,
             stdin=far,
@@ -88,18 +88,33 @@ def fast(tmp_path: Path) -> Iterator[Watcher]:
     watcher.close()
 
 
+@pytest.mark.behaviour("demo", "tui", "resume")
+def test_it_is_killed_comes_back_on_a_new_screen_and_the_end_is_told_after_the_screen(fast: Watcher) -> None:
+    fast.sees("may I use")
+    fast.sees("$ ")
+    fast.sees("Killed")
+    # The terminal of the screen that was killed is a plain one again.
+    assert b"\x1b[?1049l" in fast.seen
+    fast.sees("$ ")
+    fast.sees("kill -9 ended process")
+    fast.sees("That was the demo")
+    fast.press(b"q")
+    assert fast.ended() == 0
+    page = fast.seen.rpartition(b"\x1b[?1049l")[2]
+    assert b"run once more, pass:" in page
+    assert b"Nothing was lost" in page
+    assert b"Nothing was done twice" in page
+
+
 @pytest.mark.behaviour("demo", "tui")
-def test_a_question_is_answered_with_a_key_and_the_end_is_told_after_the_screen(fast: Watcher) -> None:
+def test_a_question_is_answered_with_a_key(fast: Watcher) -> None:
     fast.sees("may I use")
     fast.press(F5)
     # What has just come to the front is not answered by a key that was meant for something else.
     fast.reads(2 * UNSEEN_SECONDS)
-    fast.press(b"2")
-    fast.sees("demo is over")
-    assert b"nobody answered" not in fast.seen
-    fast.press(b"q")
-    assert fast.ended() == 0
-    assert b"run once more, pass:" in fast.seen.rpartition(b"\x1b[?1049l")[2]
+    fast.press(b"1")
+    fast.sees("Killed")
+    assert b"Nobody answered" not in fast.seen
 
 
 @pytest.mark.behaviour("demo", "tui")
@@ -109,11 +124,3 @@ def test_ended_in_the_middle_it_leaves_the_terminal_and_says_where_what_there_is
     assert fast.ended() == 130
     after = fast.seen.rpartition(b"\x1b[?1049l")[2]
     assert b"The files are in" in after
-
-
-def test_without_a_terminal_it_is_not_begun(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "deskmate", "demo", "--tui"]
-    env = environment(tmp_path, TMPDIR=str(tmp_path))
-    ran = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, "--tui needs a terminal" in ran.stderr) == (2, "", True)
-    assert list(tmp_path.iterdir()) == []

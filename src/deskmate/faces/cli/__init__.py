@@ -4,7 +4,9 @@ main              the entry point: version, exit codes, uncaught errors
 root_commands     run, resume, demo and the other main commands, with their help
 team_commands     commands that look at a team or act on it
 run_command       run and resume, from arguments to exit code
-demo_command      the demo
+demo_command      the demo: plays it, kills it and resumes it
+demo_act          one act of the demo, in a process of its own
+demo_page         the last page of the demo
 play_command      one teammate for the process that started this one
 trust_command     trust: list, add, remove
 removal_command   teams rm and prune

@@ -1,154 +1,171 @@
-"""The demo.
+"""The demo: a team in a process of its own, which is killed with SIGKILL in the middle and resumed.
 
-`deskmate.app.demo_team` plays it.
+`demo_act` is that process. This one starts it, kills it, starts it again, and says at the end what is left.
 """
 
 import os
-import shlex
-import shutil
+import signal
+import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
-import anyio
+import click
 
-from deskmate.app import Feed, environment, wants_colour
-from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
-from deskmate.app.session import Answer
-from deskmate.core.team.open_questions import Question
-from deskmate.faces.common.chat.question_text import detail_lines
-from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
-from deskmate.faces.common.items.question_items import question_item
-from deskmate.faces.common.output_stream import PATIENCE_SECONDS as READER_SECONDS
-from deskmate.faces.common.output_stream import OutputStream
-from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.stop_signals import StopSignals
-from deskmate.faces.common.terminal_text import clean, exact, one_line
+from deskmate.app import environment, wants_colour
+from deskmate.app.demo_team import prepare
+from deskmate.faces.cli.demo_page import Records, last_page
+from deskmate.faces.common.exit_codes import INTERRUPTED
 
 RED = 1
-PATIENCE_SECONDS = 3.0
 INTRODUCTION = """\
-A team moves a small library service from REST to GraphQL. The models' words are scripted, so it needs no key and no
-network. Everything else is real: files, tests, tasks, mail, plans, questions. The folder is {folder}
+A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9. The models'
+words are scripted, so it needs no key and no network. Everything else is real: files, tests, tasks, mail, plans,
+questions, the kill. The folder is {folder}
 """
-_ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
+# Long enough to see that a command runs.
+_LAST_GLANCE_SECONDS = 0.2
+_TYPING_SECONDS = 0.04
+_READING_SECONDS = 1.8
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Everything that a screen which was killed has switched on and not off again.
+_PLAIN_TERMINAL = (
+    *(f"\x1b[?{mode}l" for mode in (2026, 1000, 1002, 1003, 1015, 1006, 1016, 1004, 2004, 2048)),
+    *("\x1b[<u", "\x1b[?1049l", "\x1b[?25h", "\x1b[?7h", "\x1b[0m"),
+)
 
 
 def carry_out(*, fast: bool, on_screen: bool) -> int:
-    """Play the demo. Return 0 only if the application's own tests pass. Raises DeskmateError."""
+    """Play the demo. Return 0 only if the application's own tests pass at the end. Raises DeskmateError."""
     folder = prepare()
-    if on_screen:
-        from deskmate.faces.tui.demo_screen import open_show
-
-        rehearsed = open_show(folder, INTRODUCTION.format(folder=folder), fast=fast)
-        with OutputStream(sys.stderr) as stderr, OutputStream(sys.stdout) as stdout:
-            return _end(rehearsed, folder, progress_on(stderr, colour=False), stdout)
-    with OutputStream(sys.stderr) as stderr:
-        progress = progress_on(stderr, colour=wants_colour(environment()))
-        stop_signals = StopSignals(progress.note)
-        with (
-            OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
-            stop_signals.signals(),
-            logging_to(progress.note),
-        ):
-            progress.note(INTRODUCTION.format(folder=folder))
-            try:
-                rehearsed = anyio.run(_play, folder, progress, stop_signals, fast)
-            finally:
-                progress.close()
-                # On a terminal, stdout and stderr write to the same place.
-                stderr.drain(READER_SECONDS)
-            return _end(rehearsed, folder, progress, stdout)
+    stage = _Stage(folder, fast=fast, on_screen=on_screen)
+    if not on_screen:
+        stage.tell(INTRODUCTION.format(folder=folder))
+    first = stage.play(None)
+    records = Records.of(folder)
+    last = first
+    if first.is_killed:
+        stage.show_kill(first, records)
+        last = stage.play(first.pid)
+    if last.code:
+        stage.tell(f"{'deskmate: interrupted' if last.code == INTERRUPTED else ''}\nThe files are in {folder}".lstrip())
+        return last.code
+    page = last_page(folder, records, (first.pid, last.pid) if first.is_killed else None)
+    print("\n".join(("", *page.lines)))
+    return 0 if page.passed else RED
 
 
-async def _play(folder: Path, progress: Progress, stop_signals: StopSignals, fast: bool) -> Rehearsed | None:
-    """Return the result of the demo, or None if it was stopped first."""
-    feed = Feed()
-    feed.listen(progress.hear)
-    with anyio.CancelScope() as scope, stop_signals.stops(scope):
-        async with rehearsal(folder, feed, fast=fast) as show:
-            return await show.play(_Onlooker(progress, fast=fast))
-    return None
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """An act that is over: its process, and how that ended."""
 
-
-class _Onlooker:
-    """The person at the terminal, if there is one. Sees every question and may answer with a key and Enter."""
-
-    def __init__(self, progress: Progress, *, fast: bool) -> None:
-        self._progress, self._fast = progress, fast
+    pid: int
+    code: int
 
     @property
-    def patience_seconds(self) -> float:
-        """How long to wait for an answer. Zero for a fast demo if nobody can type."""
-        return 0.0 if self._fast and not self._there else PATIENCE_SECONDS
+    def is_killed(self) -> bool:
+        return self.code == -signal.SIGKILL
 
-    @property
-    def _there(self) -> bool:
-        """Whether a person can type. A background process that reads the terminal is stopped."""
-        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
 
-    async def ask(self, question: Question) -> Answer:
-        """Show a question and return the typed answer. Waits forever if none is typed."""
-        item = question_item(question)
-        self._progress.note(f"\n{item.asker} {exact(item.asks)}")
-        self._progress.put(detail_lines(item))
-        if not self._there:
-            await anyio.sleep_forever()
-        self._progress.note(
-            f"Type y (yes), a (always) or n (no), then Enter. After {PATIENCE_SECONDS:.0f} seconds the script answers."
+class _Stage:
+    """Where the acts are played."""
+
+    def __init__(self, folder: Path, *, fast: bool, on_screen: bool) -> None:
+        self._folder, self._fast, self._on_screen = folder, fast, on_screen
+
+    def play(self, killed: int | None) -> _Played:
+        """Play an act, and kill its process if it gives the cue. `killed`: the process of the act before."""
+        near, far = os.pipe()
+        process = subprocess.Popen(self._command(far, killed), pass_fds=[far])
+        os.close(far)
+        with open(near, "rb", buffering=0) as cue, _in_good_order(process), self._terminal():
+            if cue.read(1):
+                self._pause(_LAST_GLANCE_SECONDS)
+                process.kill()
+            return _Played(process.pid, process.wait())
+
+    def _command(self, cue: int, killed: int | None) -> list[str]:
+        command = [sys.executable, "-P", "-m", "deskmate", "-C", str(self._folder), "demo-act"]
+        command += ["--cue", str(cue)] if killed is None else ["--killed", str(killed)]
+        command += ["--fast"] if self._fast else []
+        return [*command, "--tui"] if self._on_screen else command
+
+    @contextmanager
+    def _terminal(self) -> Iterator[None]:
+        """Leave the terminal as it was, even after a process that could not do that itself."""
+        if not self._on_screen:
+            yield
+            return
+        before = termios.tcgetattr(sys.stdin)
+        try:
+            yield
+        finally:
+            # A terminal that was closed meanwhile needs nothing any more.
+            with suppress(OSError, termios.error):
+                sys.stderr.write("".join(_PLAIN_TERMINAL))
+                sys.stderr.flush()
+                # What was typed to a screen is not meant for a shell.
+                termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
+
+    def show_kill(self, killed: _Played, records: Records) -> None:
+        """Say what just happened, and what happens next."""
+        self._type(f"kill -9 {killed.pid}", "red")
+        self._pause(_READING_SECONDS / 3)
+        self.tell("Killed\n")
+        screen = "the screen, " if self._on_screen else ""
+        self.tell(
+            f"That was everything: {screen}the lead and three teammates, in the middle of a test run.\n"
+            f"Nobody could save anything. On disk there are {records.words}.\n"
         )
-        return await self._typed()
+        self._pause(_READING_SECONDS)
+        self._type("deskmate resume graphql", "green")
+        self._pause(_READING_SECONDS / 3)
 
-    def told(self, question: Question, answer: Answer, by_person: bool) -> None:
-        """Show the answer."""
-        who = "you answered:" if by_person else "nobody answered, so the script answers for the user:"
-        self._progress.note(f"{who} {answer}\n")
+    def tell(self, words: str) -> None:
+        """Print words of the demo itself."""
+        print(words, file=sys.stderr, flush=True)
 
-    async def _typed(self) -> Answer:
-        number = sys.stdin.fileno()
-        while True:
-            await anyio.wait_readable(number)
-            typed = os.read(number, 1024).decode(errors="replace")
-            if not typed:
-                # End of input: nobody will ever answer.
-                await anyio.sleep_forever()
-            if answer := _ANSWERS.get(typed.strip().lower()):
-                return answer
+    def _type(self, words: str, colour: str) -> None:
+        """Print a command as if somebody typed it."""
+        colours = wants_colour(environment()) and sys.stderr.isatty()
+        styled = [click.style(letter, fg=colour, bold=True) if colours else letter for letter in words]
+        for piece in ("$ ", *styled, "\n"):
+            sys.stderr.write(piece)
+            sys.stderr.flush()
+            if sys.stderr.isatty():
+                self._pause(_TYPING_SECONDS)
 
-
-def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: OutputStream) -> int:
-    """Report how the demo ended. Return the exit code."""
-    if rehearsed is None:
-        # A reader that closed the output knows that it was cut short.
-        if stdout.trouble is None:
-            progress.note(f"deskmate: interrupted\nThe files are in {folder}")
-        return INTERRUPTED
-    stdout.put("\n".join(_summary(rehearsed, folder)) + "\n")
-    stdout.drain(None)
-    if stdout.failure:
-        progress.note(f"deskmate: cannot write to stdout: {stdout.failure}\nThe files are in {folder}")
-        return UNUSABLE
-    return 0 if rehearsed.passed else RED
+    def _pause(self, seconds: float) -> None:
+        if not self._fast:
+            time.sleep(seconds)
 
 
-def _summary(rehearsed: Rehearsed, folder: Path) -> Iterator[str]:
-    outcome, here = rehearsed.outcome, shlex.quote(str(folder))
-    yield one_line(outcome.text or f"{outcome.end}: {outcome.reason}")
-    yield ""
-    for task in rehearsed.tasks:
-        yield f"  #{task.id} {task.status.replace('_', ' '):<11} {task.owner or '-':<9} {one_line(task.subject)}"
-    yield ""
-    verdict = "pass" if rehearsed.passed else "fail"
-    yield f"The application's own tests, run once more, {verdict}:"
-    yield from (f"  {line}" for line in clean(rehearsed.output).strip().splitlines()[-20:] if line.strip("- "))
-    yield ""
-    yield f"the folder         {here}"
-    yield f"the transcripts    {here}/.teams/*/*_transcript.jsonl"
-    yield f"what they changed  git -C {here} diff --stat rest"
-    yield f"the tasks          {_program()} -C {here} board {rehearsed.team}"
+@contextmanager
+def _in_good_order(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Pass signals on to a process. It ends in good order, and so does this one then.
+
+    A key pressed at a terminal reaches both by itself.
+    """
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not _is_in_foreground():
+            process.send_signal(number)
+
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    heeded = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in heeded:
+        signal.signal(number, pass_on)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
-def _program() -> str:
-    """Return how to call this program: by its name if the shell finds it, else by its path."""
-    return "deskmate" if shutil.which("deskmate") else shlex.quote(str(Path(sys.executable).with_name("deskmate")))
+def _is_in_foreground() -> bool:
+    return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

@@ -277,24 +277,36 @@ def resume(
 
 @deskmate.command()
 @click.option("--fast", is_flag=True, help="Skip the pauses for reading.")
-@click.option("--tui", is_flag=True, help="Show the demo in the terminal UI. You can look around and answer questions.")
+@click.option("--plain", is_flag=True, help="Print lines instead of opening the terminal UI.")
 @click.pass_context
-def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
+def demo(ctx: click.Context, /, fast: bool, plain: bool) -> int:
     """Watch a scripted team at work, without a key or a network.
 
-    It moves a small application from REST to GraphQL in a new folder. Only the models' words are scripted. Tools,
-    files, tests, tasks, mail and questions are real. Exits with 0 if the application's own tests pass at the end.
+    It moves a small application from REST to GraphQL in a new folder. In the middle, the demo kills it with kill -9 and
+    resumes it. Only the models' words are scripted. Tools, files, tests, tasks, mail and questions are real. At a
+    terminal it opens the terminal UI, if that is installed. Exits with 0 if the application's own tests pass at the end
+    and nothing was lost or done twice.
     """
     with importing():
         from deskmate.faces.cli.demo_command import carry_out
-        from deskmate.queries.installation import Installation, has_terminal_ui
+        from deskmate.queries.installation import has_terminal_ui
 
-    if tui and not at_terminal():
-        raise click.UsageError("--tui needs a terminal. Leave it out to see the demo line by line.", ctx)
-    if tui and not has_terminal_ui():
-        command = Installation.current().command_for_all
-        raise click.UsageError(f"--tui needs the terminal UI, which is not installed. Install it with: {command}", ctx)
-    return carry_out(fast=fast, on_screen=tui)
+    return carry_out(fast=fast, on_screen=not plain and at_terminal() and has_terminal_ui())
+
+
+@deskmate.command(hidden=True)
+@click.option("--cue", type=int, help="Where to write when the team should be killed.")
+@click.option("--killed", type=int, help="The process that was killed. Its team is resumed.")
+@click.option("--fast", is_flag=True)
+@click.option("--tui", is_flag=True)
+@click.pass_context
+def demo_act(ctx: click.Context, /, cue: int | None, killed: int | None, fast: bool, tui: bool) -> int:
+    """Play one act of the demo, for the process that started this one."""
+    with importing():
+        from deskmate.app.demo_team import DemoAct
+        from deskmate.faces.cli.demo_act import carry_out
+
+    return carry_out(DemoAct(ctx.meta["workspace"], killed, cue, fast), on_screen=tui)
 
 
 @deskmate.command(epilog=COMPLETION_EPILOG)
