@@ -31,7 +31,7 @@ class ScriptLine:
 
     `after`: what must have been told before. `then`: the words that end the turn if nothing else is left to say.
     `meanwhile`: what to say instead of ending the turn, until `after` was told. `optional`: its calls may fail.
-    `again`: what to say with its calls once they have failed.
+    `again`: what to say with its calls once they have failed. `unless`: if this was told, the line is left out.
     """
 
     says: str
@@ -41,6 +41,7 @@ class ScriptLine:
     meanwhile: Say | None = None
     optional: bool = False
     again: str = ""
+    unless: str = ""
 
     @property
     def words(self) -> tuple[str, str]:
@@ -62,7 +63,8 @@ class ScriptPart:
             if _cued(line, told) and not _done(line, prompt):
                 return _spoken(line, prompt)
         done = [line for line in self.lines if _done(line, prompt)]
-        following = self.lines[len(done)] if len(done) < len(self.lines) else None
+        left = (line for line in self.lines if line not in done and not (line.unless and line.unless in told))
+        following = next(left, None)
         if following and _cued(following, told):
             return _spoken(following, prompt)
         if request := _asked_to_leave(prompt):

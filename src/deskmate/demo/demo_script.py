@@ -115,12 +115,16 @@ LEAD = ScriptPart(
             (answer_plan("backend", REQUEST, approve=False, content=NOT_YET),),
             after=("plan_approval_request", FIRST_PLAN),
             then="I asked for a better plan.",
+            # The user may have answered it first.
+            optional=True,
         ),
         ScriptLine(
             "Much better. It breaks nothing, and it has tests.",
             (answer_plan("backend", REQUEST, approve=True, content="Good plan. Go ahead."),),
             after=("plan_approval_request", BETTER_PLAN),
             then="The plan is approved.",
+            optional=True,
+            unless=PAGE_MOVED,
         ),
         ScriptLine(
             "The page has moved. The frontend can go.",
@@ -198,6 +202,7 @@ BACKEND = ScriptPart(
             (present_plan(BETTER_PLAN),),
             after=('approve="no"',),
             then="The lead has my second plan.",
+            unless='approve="yes"',
         ),
         ScriptLine(
             "Approved. A branch of its own would keep this tidy.",

@@ -326,6 +326,12 @@ def test_a_line_whose_calls_failed_may_be_said_in_other_words() -> None:
     assert part(prompt(*begun, told(results=(True,)))).text == "second"
 
 
+def test_a_line_that_is_not_needed_any_more_is_left_out() -> None:
+    part = ScriptPart((ScriptLine("first", after=("no",), unless="yes"), ScriptLine("second", after=("yes",))))
+    assert part(prompt(told("no"))).text == "first"
+    assert part(prompt(told("yes"))).text == "second"
+
+
 def test_a_line_is_not_said_before_its_cue() -> None:
     begun = (told("hello"), said("first"), told(results=(True,)))
     assert PART(prompt(*begun)) == Say("That is all from me for now.")

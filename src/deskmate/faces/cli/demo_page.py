@@ -143,14 +143,15 @@ def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, ke
     yield f"  kill -9 {killed} in the middle; process {resumed} went on where it stopped."
     still = "and all of them are still there" if kept else "and not all of them are still there"
     yield f"  {'Nothing' if kept else 'SOMETHING'} was lost: {at_kill.words} had been written, {still}."
-    again = f" Cut off by the kill and run again: {effects.cut_off}." if effects.cut_off else ""
     if not effects.are_single:
         yield f"  SOMETHING was done twice: {', '.join(map(str, effects.repeated))}."
         return
     yield (
-        f"  Nothing was done twice: {len(effects.tasks)} tasks completed, "
-        f"{len(effects.messages)} messages sent, {len(effects.results)} calls answered, each once.{again}"
+        f"  Nothing was done twice: {len(effects.tasks)} tasks completed, {len(effects.messages)} messages sent, "
+        f"{len(effects.results)} calls answered, each once."
     )
+    if effects.cut_off:
+        yield f"  The kill cut off {effects.cut_off} of these calls. Its owner was told, and repeated it."
 
 
 def _ways_on(folder: Path, team: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.faces.tui.tui_start import noting, run_screen
 
 # Longer than without a screen: a person must find and read a question before pressing a key.
-PATIENCE_SECONDS = 6.0
+PATIENCE_SECONDS = 5.0
 # By then the conversation that was chosen is shown, and a note goes to its end.
 _READ_SECONDS = 0.4
 INTRODUCTION = """\
