@@ -1,7 +1,8 @@
 """Make the pictures of the documentation from the running product: `make pictures`.
 
-The demo plays on a screen that nobody sees; a picture is taken when what it shows is there. What commands print comes
-from a terminal of their own.
+The demo plays in a terminal that nobody sees, from its start to its last page, and becomes a picture that moves. Then
+it plays on a screen, and a picture is taken when what it shows is there. What commands print comes from a terminal of
+their own.
 """
 
 import io
@@ -23,15 +24,18 @@ from deskmate.app.demo_team import prepare, rehearsal
 from deskmate.app.session import Answer, Session
 from deskmate.core.team.open_questions import Question
 from deskmate.faces.tui.screen_app import DeskmateApp
+from docs.pictures.film import FONTS, film
+from docs.pictures.recording import record, shortened
 
 HERE = Path(__file__).parent
 WIDE, SMALL = (140, 42), (80, 24)
 SOON_SECONDS = 60.0
 COMMANDS = {"board": ["board", "graphql"], "teams": ["teams"], "inbox": ["inbox", "lead", "graphql"]}
 COLUMNS, LINES = 100, 30
-# Every run works in another folder; every picture shows this one.
-FOLDER = "/tmp/deskmate-demo"
-FONTS = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+FILM = (120, 40)
+# No pause is longer, and the last page stays for a while.
+PAUSE_SECONDS, FILM_SECONDS, PAGE_SECONDS = 1.2, 40.0, 7.0
+LOOK_SECONDS = 3.0
 
 
 class _Nobody:
@@ -55,15 +59,15 @@ async def _screens(folder: Path) -> None:
             tasks.start_soon(show.play, _Nobody())
             with anyio.fail_after(SOON_SECONDS):
                 await _until(pilot, show.session, _asks_to_run)
-                _keep("screen", app.export_screenshot(title="deskmate"), folder)
+                _keep("screen", app.export_screenshot(title="deskmate"))
                 await pilot.resize_terminal(*SMALL)
                 await pilot.pause()
-                _keep("small", app.export_screenshot(title="deskmate"), folder)
+                _keep("small", app.export_screenshot(title="deskmate"))
                 await pilot.resize_terminal(*WIDE)
                 await _until(pilot, show.session, _all_done)
                 await pilot.press("f1")
                 await pilot.pause()
-                _keep("help", app.export_screenshot(title="deskmate"), folder)
+                _keep("help", app.export_screenshot(title="deskmate"))
             tasks.cancel_scope.cancel()
 
 
@@ -86,7 +90,7 @@ def _commands(folder: Path) -> None:
         console = Console(record=True, width=COLUMNS, file=io.StringIO())
         console.print(Text(f"$ deskmate {' '.join(words)}", style="bold"))
         console.print(Text.from_ansi(_printed(words, folder)))
-        _keep(name, console.export_svg(title="deskmate"), folder)
+        _keep(name, console.export_svg(title="deskmate"))
 
 
 def _printed(words: list[str], folder: Path) -> str:
@@ -114,17 +118,30 @@ def _all(number: int) -> str:
         sent += piece
 
 
-def _keep(name: str, svg: str, folder: Path) -> None:
-    shown = svg.replace(str(folder), FOLDER).replace(folder.name, Path(FOLDER).name)
+def _keep(name: str, svg: str) -> None:
     # A picture fetches nothing: it is shown in a font that is there.
-    shown = re.sub(r"@font-face \{.*?\}\s*", "", shown, flags=re.DOTALL)
+    shown = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     shown = re.sub(r"<!-- Generated with .*? -->\s*", "", shown)
     shown = re.sub(r"font-family: ?Fira Code[^;]*;", f"font-family: {FONTS};", shown)
     (HERE / f"{name}.svg").write_text(shown)
     print(HERE / f"{name}.svg")
 
 
+def _record() -> None:
+    """Record the demo, leaving its screen a while after it is over."""
+    own = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    own["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environ = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    frames = record(
+        [sys.executable, "-m", "deskmate", "demo"], FILM, {**environ, **own}, {"Press q": (LOOK_SECONDS, "q")}
+    )
+    still = next(number for number, frame in enumerate(frames) if frame.shows("may I use"))
+    frames = shortened(frames, PAUSE_SECONDS, FILM_SECONDS)
+    _keep("demo", film(frames, frames[-1].seconds + PAGE_SECONDS, FILM, "deskmate demo", still))
+
+
 def main() -> None:
+    _record()
     folder = prepare()
     anyio.run(_screens, folder)
     _commands(folder)

@@ -1,8 +1,10 @@
 """Frames as one animated picture that every browser shows, without a script."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import groupby
 
 from docs.pictures.recording import Frame, Run, Style
 
@@ -20,13 +22,15 @@ _NAMED = {
     "cyan": "5ad4e6",
     "white": "f7f1ff",
 }
-_GROUND = "101014"
+# From the top of a row to where its letters stand.
+_BASE = 13
 
 
 @dataclass
 class _Rows:
-    """The rows of all frames, each drawn once."""
+    """The rows of all frames, each drawn once. `ground`: the colour that most cells have."""
 
+    ground: str
     ids: dict[tuple[Run, ...], str] = field(default_factory=dict)
     styles: dict[Style, str] = field(default_factory=dict)
 
@@ -44,7 +48,7 @@ def film(frames: Sequence[Frame], seconds: float, size: tuple[int, int], title: 
     """
     columns, lines = size
     width, height = round(columns * _CELL) + 2 * _EDGE, lines * _LINE + _BAR + _EDGE
-    rows = _Rows()
+    rows = _Rows(_ground(frames))
     body = "".join(_placed(frame, number * width, rows) for number, frame in enumerate(frames))
     steps = "".join(
         f"{100 * frame.seconds / seconds:.3f}%{{transform:translateX({-number * width}px)}}"
@@ -65,7 +69,7 @@ def film(frames: Sequence[Frame], seconds: float, size: tuple[int, int], title: 
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
         f"<title>{escape(title)}</title><style>{style}</style><defs>{defined}"
         f'<clipPath id="screen"><rect y="{_BAR}" width="{width}" height="{height - _BAR}"/></clipPath></defs>'
-        f'<rect width="{width}" height="{height}" rx="8" fill="#{_GROUND}" stroke="#3f3f46"/>{dots}'
+        f'<rect width="{width}" height="{height}" rx="8" fill="#{rows.ground}" stroke="#3f3f46"/>{dots}'
         f'<text x="{width / 2}" y="22" text-anchor="middle" fill="#a1a1aa">{escape(title)}</text>'
         f'<g clip-path="url(#screen)"><g class="film">{body}</g></g></svg>\n'
     )
@@ -75,22 +79,32 @@ def _placed(frame: Frame, x: int, rows: _Rows) -> str:
     used = "".join(
         f'<use href="#{rows.id_of(row)}" y="{number * _LINE}"/>' for number, row in enumerate(frame.rows) if row
     )
-    return f'<g transform="translate({x + _EDGE} {_BAR})">{used}</g>'
+    return f'<g transform="translate({x + _EDGE} {_BAR + _BASE})">{used}</g>'
+
+
+def _ground(frames: Sequence[Frame]) -> str:
+    cells = Counter[str]()
+    for frame in frames:
+        for row in frame.rows:
+            for _, text, style in row:
+                cells[style.bg] += len(text)
+    del cells["default"]
+    return cells.most_common(1)[0][0] if cells else _NAMED["black"]
 
 
 def _drawn(row: tuple[Run, ...], rows: _Rows) -> Iterator[str]:
+    for colour, runs in groupby(row, key=lambda run: run[2].bg):
+        texts = list(runs)
+        if colour not in ("default", rows.ground):
+            x, wide = texts[0][0] * _CELL, sum(len(text) for _, text, _ in texts) * _CELL
+            yield f'<path fill="#{_colour(colour)}" d="M{x:.1f}-{_BASE}h{wide + 0.3:.1f}v{_LINE}H{x:.1f}"/>'
     for column, text, style in row:
-        if style.bg != "default":
-            yield (
-                f'<rect x="{column * _CELL:.1f}" width="{len(text) * _CELL + 0.3:.1f}" height="{_LINE}" '
-                f'fill="#{_colour(style.bg)}"/>'
-            )
         words = text.rstrip()
         blank = len(words) - len(words.lstrip())
         if words := words.lstrip():
             x, wide = (column + blank) * _CELL, len(words) * _CELL
             yield (
-                f'<text class="{rows.class_of(style)}" x="{x:.1f}" y="13.5" textLength="{wide:.1f}">'
+                f'<text class="{rows.class_of(replace(style, bg=""))}" x="{x:.1f}" textLength="{wide:.1f}">'
                 f"{escape(words, quote=False)}</text>"
             )
 

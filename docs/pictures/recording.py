@@ -11,7 +11,7 @@ import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TypeAlias
 
 import pyte
@@ -20,7 +20,8 @@ import pyte
 _UNKNOWN = re.compile(r"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p")
 _SWITCH = re.compile(r"\x1b\[\?1049([hl])")
 # What a terminal shows within this time becomes one frame.
-_FRAME_SECONDS = 0.15
+_FRAME_SECONDS = 0.2
+_MOST_SECONDS = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _style(char: pyte.screens.Char) -> Style:
 def record(
     command: Sequence[str], size: tuple[int, int], environ: Mapping[str, str], answers: Mapping[str, tuple[float, str]]
 ) -> list[Frame]:
-    """Run a command in a terminal to its end, and return what it showed.
+    """Run a command in a terminal to its end, and return what it showed. Raises TimeoutError if it does not end.
 
     `answers`: what to type, how many seconds after which words are shown.
     """
@@ -123,7 +124,9 @@ def record(
     start, due, open_answers = time.monotonic(), dict[float, str](), dict(answers)
     while (text := _read(near)) is not None:
         terminal.feed(text)
-        now = time.monotonic() - start
+        if (now := time.monotonic() - start) > _MOST_SECONDS:
+            process.terminate()
+            raise TimeoutError(f"{command[0]} did not end within {_MOST_SECONDS} s")
         shown = terminal.rows()
         if not frames or shown != frames[-1].rows:
             frames.append(Frame(now, shown))
@@ -135,6 +138,13 @@ def record(
     os.close(near)
     process.wait()
     return frames
+
+
+def shortened(frames: Sequence[Frame], most: float, seconds: float) -> list[Frame]:
+    """Return frames that follow each other within `most` seconds, and faster if they would take longer in all."""
+    gaps = [min(later.seconds - frame.seconds, most) for frame, later in pairwise(frames)]
+    rate = min(1.0, seconds / sum(gaps))
+    return [Frame(rate * sum(gaps[:number]), frame.rows) for number, frame in enumerate(frames)]
 
 
 def _read(terminal: int) -> str | None:

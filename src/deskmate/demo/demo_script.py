@@ -172,7 +172,11 @@ ANALYST = ScriptPart(
         ),
         ScriptLine(
             "Nothing uses REST any more? I will look before I delete it.",
-            (read_file("library/service.py"), read_file("tests/test_service.py"), Use("grep", {"pattern": r"/books|/authors"})),
+            (
+                read_file("library/service.py"),
+                read_file("tests/test_service.py"),
+                Use("grep", {"pattern": r"/books|/authors"}),
+            ),
             after=("Task #4 is yours now",),
         ),
         ScriptLine(
