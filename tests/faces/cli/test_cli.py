@@ -100,7 +100,7 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["fix the tests", "now"], "", "not 'now'"),
         (["--", " "], "", "There is no message"),
         (["--plain", "board"], "", "--plain does not belong before a command"),
-        (["--team", "x", "--continue"], "", "Choose one of --team, --new-team and --continue."),
+        (["--team", "x", "--continue"], "", "Choose one of --team, --new-team, --continue and --resume."),
         (["run", "x", "--output", "xml"], "", "stream-json"),
         (["run", "x", "--max-cost", "0"], "", "the flag --max-cost must be a number of dollars above 0"),
         (["run", "x", "--max-time", "abc"], "", "'abc' is not a number of seconds. Write it as in: --max-time 600"),

@@ -145,6 +145,7 @@ def _headless_options(command: Command) -> Command:
 @click.option("--team", metavar="NAME", shell_complete=shell_completion.teams, help="Continue this team.")
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the team that was used last.")
+@click.option("-r", "--resume", "picks", is_flag=True, help="Choose a team to continue from a list.")
 @_mode_option("You are asked if a call needs permission.")
 @_options
 @click.pass_context
@@ -156,6 +157,7 @@ def deskmate(
     team: str | None,
     new_team: str | None,
     latest: bool,
+    picks: bool,
     trusts: bool,
     **flags: object,
 ) -> int:
@@ -168,16 +170,44 @@ def deskmate(
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return 0
-    if sum(map(bool, (team, new_team, latest))) > 1:
-        raise click.UsageError("Choose one of --team, --new-team and --continue.", ctx)
+    if sum(map(bool, (team, new_team, latest, picks))) > 1:
+        raise click.UsageError("Choose one of --team, --new-team, --continue and --resume.", ctx)
+    if picks and not at_terminal():
+        raise click.UsageError("--resume needs a terminal. Use --continue, or --team NAME.", ctx)
     words = ctx.meta["words"]
     if words is not None and not words.strip():
         raise click.UsageError('There is no message. Write one, as in: deskmate "where are retries handled?"', ctx)
+    if picks and (team := _picked(workspace)) is None:
+        return 0
+    return _talk(
+        workspace, words, team or new_team, flags, continues=latest or team is not None, plain=plain, trusts=trusts
+    )
+
+
+def _picked(workspace: Path | None) -> str | None:
+    """Return the name of the team that the person chooses from a list, or None if they leave."""
+    with importing():
+        from deskmate.faces.cli.session_picker import pick_team
+
+    chosen = pick_team(workspace)
+    return chosen.name if chosen else None
+
+
+def _talk(
+    workspace: Path | None,
+    words: str | None,
+    team: str | None,
+    flags: dict[str, object],
+    *,
+    continues: bool,
+    plain: bool,
+    trusts: bool,
+) -> int:
+    """Open a conversation, after asking about files that are not trusted yet."""
     with importing():
         from deskmate.faces.common.run_start import agreed, request_of
 
-    continues = latest or team is not None
-    request = request_of(workspace, words and bounded(words), team or new_team, flags, continues=continues)
+    request = request_of(workspace, words and bounded(words), team, flags, continues=continues)
     # Ask here, while the terminal is still in its normal state.
     consented = agreed(request, trusts=trusts)
     return _converse(consented, plain=plain or not at_terminal()) if consented else 0
@@ -264,9 +294,14 @@ def resume(
 ) -> int:
     """Continue the work of a TEAM, and print the answer.
 
-    TEAM defaults to the team that was used last. TEXT is said to it first. With -, TEXT is read from stdin.
+    TEXT is said to it first. With -, TEXT is read from stdin. Without TEAM, you choose one from a list and talk to it.
+    If there is no terminal, or with --output, TEAM defaults to the team that was used last.
     """
     words = from_stdin() if text == "-" else text
+    if team is None and ctx.get_parameter_source("output") is ParameterSource.DEFAULT and at_terminal():
+        picked = _picked(ctx.meta["workspace"])
+        here = ctx.meta["workspace"]
+        return _talk(here, None, picked, flags, continues=True, plain=False, trusts=trusts) if picked else 0
     with importing():
         from deskmate.faces.cli.run_command import carry_out
         from deskmate.faces.common.run_start import request_of
