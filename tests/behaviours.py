@@ -105,6 +105,7 @@ TEAM: dict[str, str] = {
 FACES: dict[str, str] = {
     "cli": "words open a conversation, commands run, look and act; a user's mistake is a sentence and an exit code",
     "repl": "what is typed goes to the lead, `@name` to a teammate, `/word` is a command; looking consumes nothing",
+    "attach": "a second window reads and writes a team of another process as its user, holds no seat and stops nothing",
     "tui": "one screen from 80×24 on: conversation, members, board, mail and questions, the keys shown; it resizes",
     "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }

@@ -198,8 +198,8 @@ class TeamRunning(Held):
         super().__init__("lead", note)
         self.message = f"Team '{team}' is already running in {note or 'another process'}"
         self.hint = (
-            f"To watch it, run: deskmate tail lead {team} -f\n"
-            f"To write to it, run: deskmate send lead TEXT --team {team}\n"
+            f"To watch it and talk to it, run: deskmate attach {team}\n"
+            f"From a script, write to it with: deskmate send lead TEXT --team {team}\n"
             "To run it here, stop that process first."
         )
 

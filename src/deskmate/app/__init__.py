@@ -12,6 +12,7 @@ user_actions      what the user does to a team from any shell: mail, tasks, stop
 user_answers      the user's answers to questions, and messages to all
 question_answers  open questions answered from any shell
 shown_team        what a session shows of one team
+attach            a second screen on a team that another process runs
 cleanup           removing teams
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for

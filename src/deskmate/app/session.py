@@ -308,7 +308,7 @@ class Session:
         Every process of the team reads it. Raises BadSettings for a cap on cost if a price is not known.
         """
         if "cost" in cap:
-            check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
+            check_model(self.settings.model_copy(update={"max_cost": cap["cost"]}))
         # Before the change is recorded: the lead may continue the moment it is, and would not count as parked any more.
         parked = [one for one in self.members if isinstance(one.status, Parked) and is_over(one.status.reason)]
         await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))

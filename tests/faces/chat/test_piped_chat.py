@@ -319,7 +319,7 @@ def test_a_team_that_somebody_plays_is_not_opened_twice(place: ChatProgram) -> N
         process.communicate(timeout=SECONDS)
     assert (end.code, end.stdout, process.returncode) == (3, "", 0)
     assert f"process {process.pid}" in end.stderr
-    assert all(f"run: deskmate {way}\n" in end.stderr for way in ("tail lead main -f", "send lead TEXT --team main"))
+    assert all(f": deskmate {way}\n" in end.stderr for way in ("attach main", "send lead TEXT --team main"))
 
 
 @pytest.mark.behaviour("cli")

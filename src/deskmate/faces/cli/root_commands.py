@@ -177,20 +177,33 @@ def deskmate(
     words = ctx.meta["words"]
     if words is not None and not words.strip():
         raise click.UsageError('There is no message. Write one, as in: deskmate "where are retries handled?"', ctx)
-    if picks and (team := _picked(workspace)) is None:
-        return 0
+    if picks:
+        return _talk_to_picked(workspace, words, flags, plain=plain, trusts=trusts)
     return _talk(
         workspace, words, team or new_team, flags, continues=latest or team is not None, plain=plain, trusts=trusts
     )
 
 
-def _picked(workspace: Path | None) -> str | None:
-    """Return the name of the team that the person chooses from a list, or None if they leave."""
+def _talk_to_picked(
+    workspace: Path | None, words: str | None, flags: dict[str, object], *, plain: bool, trusts: bool
+) -> int:
+    """Continue the team that the person chooses from a list. Attach to it if another process runs it."""
     with importing():
         from deskmate.faces.cli.session_picker import pick_team
 
     chosen = pick_team(workspace)
-    return chosen.name if chosen else None
+    if chosen is None:
+        return 0
+    if chosen.live:
+        return _attach(workspace, chosen.name, plain=plain)
+    return _talk(workspace, words, chosen.name, flags, continues=True, plain=plain, trusts=trusts)
+
+
+def _attach(workspace: Path | None, team: str | None, *, plain: bool) -> int:
+    with importing():
+        from deskmate.faces.common.run_start import request_of
+
+    return _converse(request_of(workspace, None, team, {}, continues=True), plain=plain, attaches=True)
 
 
 def _talk(
@@ -225,14 +238,14 @@ def _refuse_options(ctx: click.Context) -> None:
         raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
 
 
-def _converse(request: "RunRequest", *, plain: bool) -> int:
+def _converse(request: "RunRequest", *, plain: bool, attaches: bool = False) -> int:
     with importing():
         if plain or _lacks_terminal_ui():
             from deskmate.faces.cli.plain.plain_chat import carry_out
         else:
             from deskmate.faces.tui import carry_out
 
-    return carry_out(request)
+    return carry_out(request, attaches=attaches)
 
 
 def _lacks_terminal_ui() -> bool:
@@ -299,15 +312,28 @@ def resume(
     """
     words = from_stdin() if text == "-" else text
     if team is None and ctx.get_parameter_source("output") is ParameterSource.DEFAULT and at_terminal():
-        picked = _picked(ctx.meta["workspace"])
-        here = ctx.meta["workspace"]
-        return _talk(here, None, picked, flags, continues=True, plain=False, trusts=trusts) if picked else 0
+        return _talk_to_picked(ctx.meta["workspace"], None, flags, plain=False, trusts=trusts)
     with importing():
         from deskmate.faces.cli.run_command import carry_out
         from deskmate.faces.common.run_start import request_of
 
     request = request_of(ctx.meta["workspace"], words and bounded(words), team, flags, continues=True)
     return carry_out(request, ctx.obj, output=output, trusts=trusts)
+
+
+@deskmate.command()
+@click.argument("team", required=False, shell_complete=shell_completion.teams)
+@click.option("--plain", is_flag=True, help="Talk line by line.")
+@click.pass_context
+def attach(ctx: click.Context, /, team: str | None, plain: bool) -> int:
+    """Open another window on a TEAM that is running, to watch it, talk to it and answer its questions.
+
+    TEAM defaults to the team that was used last. Several windows can be attached. Leaving one stops nothing. To
+    continue a team that is not running, use --team.
+    """
+    if not at_terminal():
+        raise click.UsageError("attach needs a terminal. To look from a script, use tail, board and answer.", ctx)
+    return _attach(ctx.meta["workspace"], team, plain=plain)
 
 
 @deskmate.command()

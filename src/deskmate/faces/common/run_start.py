@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deskmate import app
-from deskmate.app import RunRequest
+from deskmate.app import Feed, RunRequest
 from deskmate.errors import BadSettings
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.items.member_items import sender_of
@@ -18,6 +18,8 @@ from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.queries.stream_reader import team_at, workspace_at
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from deskmate.app.session import Session
 
 NOTHING_SAID = "Nothing was said, so no team was kept."
@@ -65,8 +67,28 @@ def typed(request: RunRequest, *words: str) -> str:
     return shlex.join(["deskmate", *where, *words])
 
 
-def parting(request: RunRequest, session: "Session") -> str:
+def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "AbstractAsyncContextManager[Session]":
+    """Open the team of a request and run it. `attaches`: look at it while another process runs it."""
+    if attaches:
+        from deskmate.app.attach.attached_session import attached
+
+        return attached(request.workspace, request.team, request.settings, feed)
+    from deskmate.app.session import attended
+
+    return attended(request, feed)
+
+
+def attached_note(session: "Session") -> str:
+    """Return what to say first in a window that is attached to a team of another process."""
+    return f"Team {session.team} runs in another process. Leaving this window stops nothing."
+
+
+def parting(request: RunRequest, session: "Session", *, attaches: bool = False) -> str:
     """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
+    if attaches:
+        return (
+            f"Team {session.team} goes on without this window. To look again: {typed(request, 'attach', session.team)}"
+        )
     if not session.kept:
         return NEVER_ANSWERED if session.letters else NOTHING_SAID
     team, spent, left = session.home, session.spent, open_line(session.board.current)

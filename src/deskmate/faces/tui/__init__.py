@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from deskmate.app import RunRequest
 
 
-def carry_out(request: "RunRequest") -> int:
-    """Open the requested team on a screen and return the exit code. Raises DeskmateError."""
+def carry_out(request: "RunRequest", *, attaches: bool = False) -> int:
+    """Open the requested team on a screen and return the exit code. Raises DeskmateError.
+
+    `attaches`: another process runs the team.
+    """
     from deskmate.faces.tui.tui_start import open_screen
 
-    return open_screen(request)
+    return open_screen(request, attaches=attaches)

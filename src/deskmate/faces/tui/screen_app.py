@@ -98,12 +98,13 @@ class DeskmateApp(App[None]):
             self.exit()
 
     def _choose_theme(self, name: str) -> list[str]:
+        names = ("auto", *(one.name for one in THEMES))
         if name:
-            if name not in self.available_themes:
-                raise Refused(f"There is no theme '{name[:80]}'", f"Themes: {', '.join(self.available_themes)}")
-            self.theme = name
-            return [f"theme: {name}"]
-        return [f"theme: {self.theme}", f"themes: {', '.join(self.available_themes)}"]
+            if name not in names:
+                raise Refused(f"There is no theme '{name[:80]}'", f"Themes: {', '.join(names)}")
+            self.theme = theme_for(name, environment())
+        set_ = f"To keep it, set theme in {self._session.settings.file}"
+        return [f"theme: {self.theme}. Themes: {', '.join(names)}", set_]
 
     def on_questions_panel_answered(self, message: QuestionsPanel.Answered) -> None:
         """Answer a question."""

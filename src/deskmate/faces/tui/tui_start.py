@@ -13,12 +13,12 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session, attended
+from deskmate.app.session import Session
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.run_start import next_request, parting
+from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -29,12 +29,15 @@ _HANG_UP_SECONDS = 0.2
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-def open_screen(request: RunRequest) -> int:
-    """Open the requested team on a screen and return the exit code. Raises DeskmateError."""
+def open_screen(request: RunRequest, *, attaches: bool = False) -> int:
+    """Open the requested team on a screen and return the exit code. Raises DeskmateError.
+
+    `attaches`: another process runs the team.
+    """
     app.seclude()
     app.raise_open_files(app.environment())
     while True:
-        visit = _Visit(request)
+        visit = _Visit(request, attaches=attaches)
         stop_signals = StopSignals(visit.note)
         with stop_signals.signals():
             anyio.run(visit.play, stop_signals)
@@ -45,14 +48,14 @@ def open_screen(request: RunRequest) -> int:
             return INTERRUPTED
         if visit.next_words is None:
             return 0
-        request = next_request(request, visit.next_words)
+        request, attaches = next_request(request, visit.next_words), False
 
 
 class _Visit:
     """A person at a team's screen. `parting`: what to print at the end. `left`: whether the person ended it."""
 
-    def __init__(self, request: RunRequest) -> None:
-        self._request = request
+    def __init__(self, request: RunRequest, *, attaches: bool) -> None:
+        self._request, self._attaches = request, attaches
         self._screen: DeskmateApp | None = None
         self.parting, self.left = "", False
 
@@ -62,18 +65,20 @@ class _Visit:
         session: Session | None = None
         try:
             with anyio.CancelScope() as scope, stop_signals.stops(scope):
-                async with attended(self._request, feed) as session:
+                async with open_session(self._request, feed, attaches=self._attaches) as session:
                     await self._show(session, feed, stop_signals)
                     self.left = True
         finally:
             # Only now is it known whether the team is kept.
-            self.parting = parting(self._request, session) if session else ""
+            self.parting = parting(self._request, session, attaches=self._attaches) if session else ""
 
     async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
         self._screen = screen = DeskmateApp(
             session, feed, before=history.before, keep=history.keep, theme=self._request.settings.theme
         )
+        if self._attaches:
+            self.note(attached_note(session))
         for warning in self._request.settings.warnings:
             self.note(error_text(warning, before="warning: "))
         alerts = UserAlerts(session, screen.control_terminal, self.note, app.environment())

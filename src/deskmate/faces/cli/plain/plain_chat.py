@@ -16,7 +16,7 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session, attended
+from deskmate.app.session import Session
 from deskmate.app.session_events import Turns
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.handshakes import Shake
@@ -36,7 +36,7 @@ from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.run_start import next_request, parting
+from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting
 from deskmate.faces.common.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -46,14 +46,17 @@ UNFINISHED = 1
 _ANSWERS = ("/yes", "/always", "/no")
 
 
-def carry_out(request: RunRequest) -> int:
-    """Talk until the user leaves or the input ends, and return the exit code. Raises DeskmateError."""
+def carry_out(request: RunRequest, *, attaches: bool = False) -> int:
+    """Talk until the user leaves or the input ends, and return the exit code. Raises DeskmateError.
+
+    `attaches`: another process runs the team. That needs a terminal.
+    """
     app.seclude()
     app.raise_open_files(app.environment())
-    return _at_keyboard(request) if at_terminal() else _in_a_pipe(request)
+    return _at_keyboard(request, attaches) if attaches or at_terminal() else _in_a_pipe(request)
 
 
-def _at_keyboard(request: RunRequest) -> int:
+def _at_keyboard(request: RunRequest, attaches: bool) -> int:
     # Imported here because it is slow, and a pipe does not need it.
     from deskmate.faces.cli.plain.keyboard import Keyboard
 
@@ -68,10 +71,11 @@ def _at_keyboard(request: RunRequest) -> int:
         while True:
             teller = Teller(progress, progress.note, streams=True)
             interrupt_key = InterruptKey(progress.note, keyboard.restore)
-            conversation = _Conversation(request, progress, teller, interrupt_key, actions)
+            conversation = _Conversation(request, progress, teller, interrupt_key, actions, attaches=attaches)
             code = conversation.carry_out(partial(conversation.type, keyboard), cells)
             if conversation.next_words is None:
                 return code
+            attaches = False
             request = next_request(request, conversation.next_words)
 
 
@@ -116,9 +120,11 @@ class _Conversation:
         teller: Teller,
         interrupt_key: InterruptKey,
         actions: FaceActions = NO_ACTIONS,
+        *,
+        attaches: bool = False,
     ) -> None:
         self._request, self._progress, self._teller, self._reins = request, progress, teller, interrupt_key
-        self._actions = actions
+        self._actions, self._attaches = actions, attaches
         self.next_words: str | None = None
         self._parting = ""
         self._pressed = -TWICE_SECONDS
@@ -142,13 +148,13 @@ class _Conversation:
         session: Session | None = None
         try:
             with anyio.CancelScope() as scope, self._reins.stops(scope):
-                async with attended(self._request, feed) as session:
+                async with open_session(self._request, feed, attaches=self._attaches) as session:
                     talk = Talk(session, cells, self._actions)
                     self._reins.pressed = partial(self._press, session, talk)
                     return await body(session, talk, feed)
         finally:
             # Only now is it known whether the team is kept.
-            self._parting = parting(self._request, session) if session else ""
+            self._parting = parting(self._request, session, attaches=self._attaches) if session else ""
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------
@@ -158,6 +164,8 @@ class _Conversation:
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words} (/help, /quit)")
+        if self._attaches:
+            self._progress.note(attached_note(session))
         history = InputHistory.of_user(app.environment())
         alerts = UserAlerts(session, keyboard.draw, self._progress.note, app.environment())
         with keyboard.open(self._past(history), partial(_here, session)) as prompt, closing(alerts):
