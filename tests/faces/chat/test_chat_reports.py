@@ -84,7 +84,7 @@ async def test_config_tells_what_is_set_and_no_key(harness: AppHarness) -> None:
         lines = await typist.types("/config")
         text = "\n".join(lines)
         assert str(typist.session.settings.file) in lines[0]
-        assert "permission_mode = default" in lines
+        assert 'permission_mode = "default"' in lines
         assert "a key is set" in text
         assert typist.session.settings.anthropic.key.get_secret_value() not in text
 

@@ -267,7 +267,7 @@ def test_commands_and_names_are_completed(terminal: Terminal) -> None:
     terminal.say("hire")
     terminal.see("Alice has reported.")
     terminal.prompted()
-    for typed, completed in (("/te", "> /team"), ("@al", "> @alice"), ("/stop a", "> /stop alice")):
+    for typed, completed in (("/te", "> /team"), ("@ali", "> @alice"), ("/stop a", "> /stop alice")):
         terminal.type(typed + TAB)
         terminal.cursor_in(completed, len(completed) + 1)
         terminal.type("\x15")

@@ -69,6 +69,15 @@ def place(tmp_path: Path) -> Iterator[ChatProgram]:
         yield place
 
 
+def test_the_title_of_the_window_tells_of_the_team_and_is_restored(place: ChatProgram) -> None:
+    with AtScreen(place) as terminal:
+        terminal.see("to lead")
+        terminal.type("good morning\r")
+        terminal.until(lambda: "\x1b]0;good morning - deskmate\a" in terminal.raw)
+        parting = terminal.leave()
+    assert terminal.raw.count("\x1b[22;0t") == parting.count("\x1b[23;0t") == 1
+
+
 def test_clear_opens_another_team_on_the_same_terminal(place: ChatProgram) -> None:
     with AtScreen(place) as terminal:
         terminal.see("to lead")

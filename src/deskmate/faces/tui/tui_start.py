@@ -7,7 +7,7 @@ import asyncio
 import os
 import select
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import anyio
 
@@ -81,10 +81,20 @@ class _Visit:
             self.note(attached_note(session))
         for warning in self._request.settings.warnings:
             self.note(error_text(warning, before="warning: "))
-        alerts = UserAlerts(session, screen.control_terminal, self.note, app.environment())
+        alerts = UserAlerts(session, self._control, self.note, app.environment())
         session.listen(alerts.look)
+        alerts.look()
         with noting(screen.note), closing(alerts):
             await run_screen(screen, stop_signals)
+
+    def _control(self, sequence: str) -> None:
+        """Send the terminal a control sequence that draws nothing."""
+        if self._screen is not None and self._screen.is_running:
+            self._screen.control_terminal(sequence)
+            return
+        # The terminal may no longer exist.
+        with suppress(OSError):
+            os.write(_STDOUT, sequence.encode())
 
     @property
     def next_words(self) -> str | None:

@@ -29,6 +29,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from deskmate.app import environment
+from deskmate.core.log.names import ALL
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, clipboard_sequence
 
@@ -230,7 +231,7 @@ class _Words(Completer):
         if not blank and word.startswith("/"):
             words = {f"/{name}": about for name, about in self._commands.items()}
         elif word.startswith("@"):
-            words = {f"@{name}": "" for name in self._names()}
+            words = {**{f"@{name}": "" for name in self._names()}, f"@{ALL}": "everybody on the team"}
         else:
             words = dict.fromkeys(self._names(), "") if before.startswith("/") else {}
         # A menu that nobody asked for opens only after a first letter.

@@ -1,5 +1,6 @@
 """/status, /context, /agents, /config and /doctor: how things are."""
 
+import json
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -13,7 +14,8 @@ from deskmate.core.team.status import Parked
 from deskmate.errors import UnknownRecipient
 from deskmate.faces.common.health_lines import health_lines, health_of
 from deskmate.faces.common.listings import dollars, sandbox_of
-from deskmate.faces.common.text_tables import CleanLine, Sheet
+from deskmate.faces.common.terminal_text import one_line
+from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 
 if TYPE_CHECKING:
     from deskmate.app.session import Session
@@ -53,11 +55,11 @@ async def context_lines(session: "Session", name: str, sheet: Sheet) -> list[Cle
     """Return how full a member's context is, and with what. Raises UnknownRecipient."""
     name = session.spelled(name)
     used, window = await _used(session, name)
-    rows = [[f"{name}: {_share(used.tokens, window)}", ""]]
-    rows += [[f"  {kind}", f"{count:,}"] for kind, count in used.parts.items()]
+    parts = sheet.lines([[kind, f"{count:,}"] for kind, count in used.parts.items()], gives=0, indent="  ")
+    head = Cell(one_line(f"{name}: {_share(used.tokens, window)}"))
     note = "Near the end of the window, old results are cleared or everything is summarised."
     now = " To do it now: /compact" if name == LEAD else ""
-    return [*sheet.lines(rows[:1], gives=0), *sheet.lines(rows[1:], gives=0), *sheet.lines([[f"{note}{now}"]], gives=0)]
+    return [(head,), *parts, (Cell(f"{note}{now}"),)]
 
 
 async def _used(session: "Session", name: str) -> tuple[ContextUse, int]:
@@ -95,7 +97,11 @@ def config_lines(session: "Session") -> list[str]:
         lines.append(f"settings of this project, which can only narrow yours: {project}")
     # Only what differs from the defaults: everything else is in the documentation.
     shown = settings.model_dump(mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses"})
-    lines += [f"{name} = {value}" for name, value in shown.items() if name not in ("anthropic", "openai", "colour")]
+    lines += [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in shown.items()
+        if name not in ("anthropic", "openai", "colour")
+    ]
     for provider in ("anthropic", "openai"):
         at = getattr(settings, provider)
         what = [f"base_url = {at.base_url}"] if at.base_url else []
