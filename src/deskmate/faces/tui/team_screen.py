@@ -38,6 +38,7 @@ from deskmate.faces.tui.watched_member import Watching
 
 # Changes within this time are drawn together.
 _FRAME_SECONDS = 0.1
+_IDLE_TICKS = 20
 _PANELS = ("members", "board", "post", "questions", "conversation")
 
 
@@ -81,6 +82,7 @@ class TeamScreen(Screen[None]):
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()
         self._looked = True
+        self._ticks = 0
         self._ends = False
         self._colours: Mapping[str, str] = {}
         self._activity = Activity(now)
@@ -114,7 +116,7 @@ class TeamScreen(Screen[None]):
         self.query_one(Draft).address(LEAD)
         self.query_one(Draft).focus()
         self.run_worker(self._keep(), group="keep")
-        self.set_interval(1.0, self._look)
+        self.set_interval(1.0, self._tick)
         self._follow()
 
     def cells(self) -> int:
@@ -123,6 +125,12 @@ class TeamScreen(Screen[None]):
         return self.query_one(Conversation).room - 2
 
     # -- drawing ----------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Move the clocks on. While nothing goes on they show minutes, and are looked at less often."""
+        self._ticks += 1
+        if self._activity.has_clock or self._session.questions or self._ticks % _IDLE_TICKS == 0:
+            self._look()
 
     def _look(self) -> None:
         self._looked = True
@@ -134,19 +142,19 @@ class TeamScreen(Screen[None]):
             await self._changed.wait()
             self._changed.clear()
             try:
-                self._draw()
+                await self._draw()
             except NoMatches:
                 # Panels exist for the whole life of the screen, so the screen is being closed.
                 return
             await asyncio.sleep(_FRAME_SECONDS)
 
-    def _draw(self) -> None:
+    async def _draw(self) -> None:
         """Show the current state. Without a new look at the session, only the conversation can have changed."""
         if self._looked:
             self._looked = False
             self._draw_panels()
         if self.has_class("grid"):
-            self._grid.draw(self._colours)
+            await self._grid.draw(self._colours)
         else:
             self.query_one(Conversation).show(self.watching.chosen, self.watching.items, self._colours)
 

@@ -1,5 +1,6 @@
 """Several conversations side by side."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from textual import events
@@ -97,8 +98,9 @@ class ConversationGrid(Grid):
             self.styles.grid_size_columns = -(-len(names) // rows)
             self.styles.grid_size_rows = rows
 
-    def draw(self, colours: Mapping[str, str]) -> None:
-        """Show what is new."""
-        for tile in self._open:
+    async def draw(self, colours: Mapping[str, str]) -> None:
+        """Show what is new, one conversation at a time, so that a key that is pressed meanwhile is not kept waiting."""
+        for tile in list(self._open):
             tile.watching.keep_up()
             tile.show(tile.watching.chosen, tile.watching.items, colours)
+            await asyncio.sleep(0)

@@ -120,7 +120,7 @@ class Members(ScrollView, can_focus=True):
         room = cells - head.cell_len - len(right)
         # The line below has what a member is doing, if there is one.
         told = doing if doing and self._each == 1 else words(status_text(member.status))
-        when = "" if doing and self._each == 1 else f" {ago(self._now - member.status_at)}"
+        when = "" if doing and self._each == 1 else f" {_in_minutes(self._now - member.status_at)}"
         if isinstance(member.status, Working) and self._each == 2:
             # The mark says it.
             told, when = "", when.lstrip()
@@ -184,6 +184,11 @@ def cut_clock(text: str, cells: int) -> str:
         return cut(text, cells)
     head, _, end = text.rpartition(" ")
     return f"{cut(head, max(1, cells - len(end) - 1))} {end}"
+
+
+def _in_minutes(seconds: float) -> str:
+    """Return a duration. It changes once a minute at most, so members that rest are not drawn again."""
+    return ago(seconds) if seconds >= 60 else "<1 min"
 
 
 def _dollars(spent: Sum) -> str:
