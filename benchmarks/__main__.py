@@ -19,7 +19,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import agents, claims, commands, faces, growth, histories, mail, makespan, sandboxes, team, waking
+from benchmarks import (
+    agents,
+    claims,
+    commands,
+    faces,
+    growth,
+    histories,
+    mail,
+    makespan,
+    sandboxes,
+    screens,
+    team,
+    waking,
+)
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -44,6 +57,7 @@ PARTS: dict[str, Part] = {
     "claims": Part(claims.ask, "claims per second, and tasks given twice"),
     "start": Part(commands.ask_start, "from the start of `deskmate run` to its first request"),
     "faces": Part(faces.ask, "--version, --help, board and other commands on a large team"),
+    "screen": Part(screens.ask, "the screen: processor time while all rest, and how soon a key is seen while all talk"),
     "overhead": Part(agents.ask_overhead, "what a run of two steps costs, beside other runtimes"),
     "history": Part(agents.ask_history, "what a long conversation adds to a step"),
     "memory": Part(commands.ask_memory, "the most memory that `deskmate run` takes"),

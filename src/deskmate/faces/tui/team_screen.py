@@ -37,7 +37,7 @@ from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
 # Changes within this time are drawn together.
-_FRAME_SECONDS = 0.1
+_FRAME_SECONDS, _GRID_FRAME_SECONDS = 0.1, 0.25
 _IDLE_TICKS = 20
 _PANELS = ("members", "board", "post", "questions", "conversation")
 
@@ -146,7 +146,7 @@ class TeamScreen(Screen[None]):
             except NoMatches:
                 # Panels exist for the whole life of the screen, so the screen is being closed.
                 return
-            await asyncio.sleep(_FRAME_SECONDS)
+            await asyncio.sleep(_GRID_FRAME_SECONDS if self.has_class("grid") else _FRAME_SECONDS)
 
     async def _draw(self) -> None:
         """Show the current state. Without a new look at the session, only the conversation can have changed."""

@@ -26,6 +26,7 @@ _TASKS = {"[ ] ": ("☐ ", "- [ ] "), "[x] ": ("☑ ", "- [x] "), "[X] ": ("☑ 
 _HEADINGS = {1: "bold underline cyan", 2: "bold cyan", 3: "bold"}
 _BULLETS = ("• ", "◦ ", "▪ ")
 _RULE_CELLS = 40
+_NO_MARGIN = Text()
 
 
 def markdown_lines(text: str, cells: int, console: Console) -> list[Line]:
@@ -85,9 +86,17 @@ class _Place:
 
 def markdown_rows(text: str, width: int, console: Console, margin: Text | None = None) -> Iterator[UnwrappedLine]:
     """Yield Markdown as lines. Nothing in it is obeyed. `margin` goes before each line and is not copied."""
-    edge = margin or Text()
-    place = _Place(width, console, edge, edge)
-    yield from _blocks(SyntaxTreeNode(_parser().parse(clean(text))).children, place, loose=True)
+    yield from _rows(_nodes(text), width, console, margin or Text())
+
+
+def _nodes(text: str) -> list[SyntaxTreeNode]:
+    return SyntaxTreeNode(_parser().parse(clean(text))).children
+
+
+def _rows(
+    nodes: Sequence[SyntaxTreeNode], width: int, console: Console, edge: Text = _NO_MARGIN
+) -> Iterator[UnwrappedLine]:
+    yield from _blocks(nodes, _Place(width, console, edge, edge), loose=True)
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], place: _Place, *, loose: bool) -> Iterator[UnwrappedLine]:
@@ -175,28 +184,26 @@ class GrowingMarkdown:
         """Return the text so far as lines that are at most `width` wide. `is_whole`: it does not grow any more."""
         if width != self._width or not text.startswith(self._done):
             self._done, self._width, self._tried, self._lines = "", width, 0, []
-        if not is_whole:
-            self._finish(text, console)
         rest = text[len(self._done) :]
-        if len(rest) > _GROWING_CHARS and not is_whole:
-            rows: Iterator[UnwrappedLine] = (UnwrappedLine(Text(line)) for line in paragraphs(rest))
-        else:
-            rows = markdown_rows(rest, width, console)
-        return self._with(rows, console)
+        is_large = len(rest) > _GROWING_CHARS and not is_whole
+        # A large block is looked at again only after it grew by a fourth.
+        nodes = [] if is_large and len(rest) < self._tried * 5 // 4 else _nodes(rest)
+        self._tried = len(rest) if nodes else self._tried
+        if len(nodes) > 1 and nodes[-1].map:
+            rest = self._finish(rest, nodes, console)
+            is_large, nodes = is_large and len(rest) > _GROWING_CHARS, nodes[-1:]
+        if is_large:
+            return self._with((UnwrappedLine(Text(line)) for line in paragraphs(rest)), console)
+        return self._with(_rows(nodes, width, console), console)
+
+    def _finish(self, rest: str, nodes: Sequence[SyntaxTreeNode], console: Console) -> str:
+        """Keep the lines of all blocks but the last, which alone can still change. Return the text of that one."""
+        start = nodes[-1].map[0] if nodes[-1].map else 0
+        whole = "".join(f"{line}\n" for line in rest.split("\n")[:start])
+        self._lines = self._with(_rows(nodes[:-1], self._width, console), console)
+        self._done, self._tried = self._done + whole, 0
+        return rest[len(whole) :]
 
     def _with(self, rows: Iterator[UnwrappedLine], console: Console) -> list[WrappedLine]:
         new = [line for row in rows for line in wrapped(row, self._width, console)]
         return [*self._lines, *([BLANK] if self._lines and new else []), *new]
-
-    def _finish(self, text: str, console: Console) -> None:
-        """Lay out the blocks that can no longer change: those before the last."""
-        rest = text[len(self._done) :]
-        # A large block is looked at again only after it grew by a fourth.
-        if len(rest) > _GROWING_CHARS and len(rest) < self._tried * 5 // 4:
-            return
-        self._tried = len(rest)
-        starts = [token.map[0] for token in _parser().parse(rest) if token.level == 0 and token.map]
-        if len(starts) > 1:
-            whole = "\n".join(rest.split("\n")[: starts[-1]]) + "\n"
-            self._lines = self._with(markdown_rows(whole, self._width, console), console)
-            self._done, self._tried = self._done + whole, 0
