@@ -85,12 +85,12 @@ class Keyboard(OutputStream):
     def put(self, text: str) -> None:
         """Print whole lines, above the prompt if there is one. Safe to call from any thread."""
         with self._turn_to_print:
-            loop = self._loop
+            loop, is_first = self._loop, not self._lines
             if loop is not None:
                 self._lines.append(text)
         if loop is None:
             super().put(text)
-        elif len(self._lines) == 1:
+        elif is_first:
             # The loop may have closed in the meantime. Then `open` prints the lines.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._print)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from deskmate.app import redaction_of
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.faces.common.items.question_items import question_item
@@ -98,10 +99,17 @@ class UserAlerts:
 
     def _run(self, command: list[str]) -> None:
         """Run the user's command, without a shell: the words are one argument, whatever is in them."""
-        nothing = subprocess.DEVNULL
+        nothing, secrets = subprocess.DEVNULL, redaction_of(environ=self._environ)
+        environ = {name: value for name, value in self._environ.items() if secrets.text(value) == value}
         try:
             subprocess.run(
-                command, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_COMMAND_SECONDS, check=False
+                command,
+                env=environ,
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                timeout=_COMMAND_SECONDS,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             if not self._failed:
