@@ -1,0 +1,5 @@
+"""The stores are killed on a disk."""
+
+from tests.disk_folder import tmp_path
+
+__all__ = ["tmp_path"]
