@@ -1,5 +1,6 @@
 """A session: what a person sees of a team that is played here, and what becomes of what they say and answer."""
 
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import pytest
 
 from deskmate.app import Feed, RunRequest
 from deskmate.app.session import Session, attended
+from deskmate.app.session_events import Turns
 from deskmate.core.agent.entries import Compacted
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
@@ -203,6 +205,21 @@ async def test_what_the_user_says_leaves_a_question_open_and_is_read_when_the_as
         await sat.idle()
         assert (harness.place / "done").exists()
         assert "Mind the cache." in sat.session.members[0].words
+
+
+@pytest.mark.parametrize("launcher", ["inline", "process"])
+async def test_the_end_of_a_turn_is_known_when_nobody_will_do_anything_by_itself(
+    harness: AppHarness, launcher: str
+) -> None:
+    async with sitting(harness, leads, "Have one look.", mode="bypass", launcher=launcher) as sat:
+        turns = Turns(sat.session, lull_seconds=math.inf)
+        sat.session.listen(turns.look)
+        await turns.over()
+        assert [sat.status(name) for name in (LEAD, "scout")] == ["idle", "idle"]
+        await sat.session.say("Look again.", "scout")
+        await turns.over()
+        scouts = [asked for asked in sat.provider.requests if "Task" not in asked.tools]
+        assert len(scouts) == 2
 
 
 @pytest.mark.behaviour("urgent")

@@ -89,6 +89,7 @@ class Session:
         self.events, self.find = EventSource(self), team_parts.workspace.find
         self._ends: dict[str, int] = {}
         teams.current.feed.listen(self.events.hear)
+        agent.listen(self._tell)
         self._listeners: list[Callable[[], None]] = [self.events.look]
         self._looked, self._turn = anyio.Event(), anyio.Lock()
 
@@ -254,14 +255,14 @@ class Session:
         planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
         return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
 
-    async def lead_rests(self) -> bool:
-        """Return whether the lead has heard all its mail, has nothing left to do, and shows that. Calls no listener."""
+    async def lead_rests(self, *, team: bool = False) -> bool:
+        """Return whether the lead has heard all, has nothing left to do and shows it. `team`: nor has anybody else."""
         rests = await self._agent.rests()
         async with self._turn:
             roster = await self._team_state.roster.refresh()
             # After the roster: a member that is shown as waiting has asked before.
             await self._shown.questions.refresh()
-        return rests and not roster.members[LEAD].busy
+        return rests and not roster.members[LEAD].busy and (not team or await self._agent.team_rests())
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's entries after a number."""

@@ -25,7 +25,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent
 
-# A member that went idle may have written to the lead, which wakes a little later.
+# How long nobody may do anything until a turn counts as over, if it is not known that nobody will.
 LULL_SECONDS = 3.0
 
 
@@ -158,8 +158,8 @@ class WatchedTeam(Protocol):
     def busy(self) -> tuple[str, ...]:
         """The members that are busy."""
 
-    async def lead_rests(self) -> bool:
-        """Return whether the lead has nothing left to do."""
+    async def lead_rests(self, *, team: bool = False) -> bool:
+        """Return whether the lead has nothing left to do, and with `team` nobody else either."""
 
     async def look(self) -> None:
         """Read what is new."""
@@ -231,7 +231,7 @@ class EventSource:
                 for event in events:
                     yield event
                 continue
-            if still and (lull or not turns.has_teammates):
+            if still and (lull or await turns.is_over()):
                 return
             with anyio.move_on_after(LULL_SECONDS if still else math.inf) as scope:
                 await news.wait()
@@ -330,8 +330,8 @@ class EventQueue:
 class Turns:
     """The turns of a team. `hear` and `look` make waiters check again."""
 
-    def __init__(self, seen: WatchedTeam) -> None:
-        self._seen = seen
+    def __init__(self, seen: WatchedTeam, lull_seconds: float = LULL_SECONDS) -> None:
+        self._seen, self._lull_seconds = seen, lull_seconds
         self._news = anyio.Event()
 
     def hear(self, event: TeamEvent) -> None:
@@ -359,22 +359,20 @@ class Turns:
     async def over(self) -> None:
         """Return when nobody is working, except members that wait for permission."""
 
-        async def goes_on() -> bool:
-            return not await self.is_still()
+        async def is_known() -> bool:
+            return not await self.is_still() or await self.is_over()
 
         while True:
             await self._until(self.is_still)
-            if not self.has_teammates:
-                return
-            with anyio.move_on_after(LULL_SECONDS) as lull:
-                await self._until(goes_on)
-            if lull.cancelled_caught:
+            with anyio.move_on_after(self._lull_seconds):
+                await self._until(is_known)
+            if await self.is_still():
                 return
 
-    @property
-    def has_teammates(self) -> bool:
-        """Whether anybody but the lead is on the team."""
-        return any(member.here for member in self._seen.members if member.name != LEAD)
+    async def is_over(self) -> bool:
+        """Return whether a team on which nobody works will also do nothing by itself. False: it is not known."""
+        has_teammates = any(member.here for member in self._seen.members if member.name != LEAD)
+        return not has_teammates or await self._seen.lead_rests(team=True)
 
     async def is_still(self) -> bool:
         """Return whether nobody is working, except members that wait for permission."""

@@ -5,13 +5,15 @@ help of `perform`. Lead, teammates and subagents are all this agent. They differ
 transcript.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
-from deskmate.core.agent.rules.quiet import is_at_rest
+from deskmate.core.agent.rules.quiet import is_at_rest, turn_is_over
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
 from deskmate.core.policy.tool_table import AgentKind, AgentType
@@ -23,7 +25,7 @@ from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import give_up, note_corrupt, park
-from deskmate.runtime.perform.surroundings import listen, see, wait_for_news
+from deskmate.runtime.perform.surroundings import listen, see, unheard, wait_for_news
 from deskmate.runtime.perform.working_steps import act, compact, think
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
@@ -34,6 +36,13 @@ class Agent:
 
     def __init__(self, work: AgentWork) -> None:
         self._work = work
+        # What the agent saw when it came to rest, as long as it waits for news.
+        self._resting: View | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call a listener each time the agent comes to rest. It must neither wait nor raise."""
+        self._listeners.append(listener)
 
     @classmethod
     async def seat(
@@ -67,6 +76,17 @@ class Agent:
                 return False
         roster = await work.team_state.roster.refresh()
         return is_at_rest(work.transcript.memory, roster, str(work.team_state.budget.caps))
+
+    async def team_rests(self) -> bool:
+        """Return whether this lead waits for news, and nobody on the team will bring any by itself."""
+        view, work = self._resting, self._work
+        if view is None:
+            return False
+        # Before the roster, because a status is written there first.
+        now = replace(view, unheard=await unheard(work), starting=work.team_state.starting.names)
+        roster, board = await work.team_state.roster.refresh(), await work.team_state.board.refresh()
+        seen = (roster.number, board.number) == (view.roster.number, view.board.number)
+        return seen and self._resting is view and turn_is_over(now)
 
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the conversation once nothing runs. It keeps above all what `focus` says."""
@@ -120,7 +140,7 @@ class Agent:
             case Park(reason=reason):
                 await park(work, reason)
             case Rest():
-                await wait_for_news(work, view, action)
+                await self._rest(view, action)
             case EndRun(status=status):
                 return Rest(status)
             case Stop(reason=reason, agreed=agreed):
@@ -131,6 +151,13 @@ class Agent:
             case duty:
                 await work.duties.do(duty, work.me)
         return None
+
+    async def _rest(self, view: View, rest: Rest) -> None:
+        self._resting = view
+        for listener in self._listeners:
+            listener()
+        await wait_for_news(self._work, view, rest)
+        self._resting = None
 
 
 def _in_current_team(work: AgentWork) -> AgentWork:

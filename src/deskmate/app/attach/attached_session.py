@@ -173,10 +173,10 @@ class AttachedSession(Session):
         except BadSettings:
             return "unknown"
 
-    async def lead_rests(self) -> bool:
-        """Return whether the lead shows that it rests."""
+    async def lead_rests(self, *, team: bool = False) -> bool:
+        """Return whether the lead shows that it rests. `team`: so does everybody else."""
         await self.look()
-        return LEAD not in self.busy
+        return not self.busy if team else LEAD not in self.busy
 
     async def changed(self, name: str, after: int) -> None:
         """Return once a member's transcript may have something after a number."""

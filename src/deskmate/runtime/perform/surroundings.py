@@ -46,7 +46,7 @@ async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) 
         roster=team_state.roster.state,
         attempts=await work.calls.attempts(),
         waited=work.waits.look(_open_things(work)),
-        unheard=await _unheard(work),
+        unheard=await unheard(work),
         starting=starting,
         over=budget.over(work.transcript.name, memory.steps),
         time_is_up=budget.time_is_up,
@@ -67,7 +67,7 @@ def _open_things(work: AgentWork) -> list[str]:
     return [*memory.requests, *memory.demands, *words]
 
 
-async def _unheard(work: AgentWork) -> frozenset[str]:
+async def unheard(work: AgentWork) -> frozenset[str]:
     """Return the teammates that have unheard mail to act on. Empty unless this is a lead and nobody works."""
     here = [member for member in work.team_state.roster.state.teammates if member.here] if work.is_lead else []
     if any(isinstance(member.status, Working) for member in here):

@@ -1,11 +1,12 @@
 """Whether a team, or an agent, has nothing left to do.
 
-`decide` asks this before it wakes a lead, and `end_of_run` before it dismisses a team.
+`decide` asks this before it wakes a lead, `end_of_run` before it dismisses a team, and a session before it ends a turn.
 """
 
 from typing import assert_never
 
 from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.view import View
 from deskmate.core.team.handshakes import plans_among
 from deskmate.core.team.members import Member, RosterState, is_planning
@@ -17,6 +18,19 @@ def quiet(view: View) -> bool:
     """Tell whether the team is at rest: every teammate has started, has heard its mail, and can begin nothing."""
     here = [member for member in view.roster.teammates if member.here]
     return bool(here) and all(_settled(view, member) for member in here)
+
+
+def turn_is_over(view: View) -> bool:
+    """Tell whether nobody will do anything by itself after a lead that saw this has come to rest.
+
+    Members that wait for a person's permission do nothing before they are answered.
+    """
+    here = [member for member in view.roster.teammates if member.here]
+    # The lead is told of words after a moment, unless the team is quiet before.
+    return not unnoticed_words(view.roster, view.memory.noticed[0]) and all(
+        _settled(view, member) or (member.status == Waiting("permission") and member.name not in _stirring(view))
+        for member in here
+    )
 
 
 def is_at_rest(memory: Memory, roster: RosterState, caps: str) -> bool:
@@ -31,8 +45,7 @@ def is_at_rest(memory: Memory, roster: RosterState, caps: str) -> bool:
 
 
 def _settled(view: View, member: Member) -> bool:
-    # For a member that is starting, the roster shows what it did before. What it will do now is not known yet.
-    if member.name in view.starting | view.unheard:
+    if member.name in _stirring(view):
         return False
     match member.status:
         case Parked() | Waiting("plan"):
@@ -44,6 +57,11 @@ def _settled(view: View, member: Member) -> bool:
             return False
         case unreachable:
             assert_never(unreachable)
+
+
+def _stirring(view: View) -> frozenset[str]:
+    """Return the teammates that will do what the roster does not show yet: they are starting, or have mail."""
+    return view.starting | view.unheard
 
 
 def _began(view: View, member: Member) -> bool:
