@@ -43,7 +43,7 @@ async def test_one_key_approves_the_plan_and_ends_plan_mode(
         await handed_in(screen)
         assert screen.session.permitted.planning == ("lead",)
         await screen.press(key)
-        await screen.sees("I may work now.", f"{mode}, no sandbox")
+        await screen.sees("I may work now.", f"{mode}  no sandbox")
         await screen.sees_no("hands in a plan")
         assert screen.session.permitted.mode is mode
         assert not screen.session.permitted.planning

@@ -80,7 +80,7 @@ async def test_in_another_team_the_same_name_is_somebody_else(tmp_path: Path) ->
         await screen.press("tab")
         await screen.sees("to alice", "I am here.")
         await screen.session.say("go away")
-        await screen.sees("deskmate web", "to lead", "web has an alice.")
+        await screen.sees("hire  web", "to lead", "web has an alice.")
         await screen.press("tab")
         await screen.sees("to alice", "I am here.")
         assert sum("I am here." in line for line in screen.lines) == 1

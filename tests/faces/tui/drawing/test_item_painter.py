@@ -145,7 +145,7 @@ def test_a_failed_command_shows_the_line_of_its_traceback_that_says_why() -> Non
     item = CallItem("1", "bash", MAKE, CallState.FAILED, printed)
     head, why, *last = plain(item, folded=True, width=60)
     assert (head, why) == ("✗ bash make  ▸ 6 lines", "  ValueError: no (exit status 1)")
-    assert last == ["  │     f()", "  │ exit status 1"]
+    assert last == ["  │ Traceback (most recent call last):", "  │   File 'a.py', line 3", "  │     f()"]
 
 
 def test_a_running_command_shows_a_clock_and_what_it_has_printed_last() -> None:

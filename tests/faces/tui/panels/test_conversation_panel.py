@@ -168,6 +168,21 @@ async def test_a_long_conversation_is_laid_out_as_far_as_it_is_looked_at(tmp_pat
         assert drawn(screen).virtual_size.height == 301
 
 
+async def test_of_long_answers_only_as_many_are_laid_out_at_first_as_a_page_has(tmp_path: Path) -> None:
+    answer = "# Title\n\n" + "Some **bold** words, and more of them.\n\n" * 500
+
+    async def long_answers(team: OpenTeam, clock: FakeClock) -> None:
+        said = (Said(text=f"{answer}answer {number}.") for number in range(1, 16))
+        await record(team, "lead", Started(name="lead"), *said)
+
+    async with show_team(await made(tmp_path, long_answers), LARGE) as screen:
+        await screen.sees("answer 15.")
+        height = drawn(screen).virtual_size.height
+        assert 2000 < height < 5000
+        await screen.press("f6", "g")
+        await screen.until(lambda: drawn(screen).virtual_size.height > height)
+
+
 # -- folding --------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.core.team.status import Idle, Parked
-from deskmate.faces.tui.panels.head_line import head_of
+from deskmate.faces.tui.panels.head_line import gauge, head_of
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of, step
 from tests.faces.chat.chat_harness import chat
@@ -50,3 +50,23 @@ async def test_a_team_whose_plan_waits_for_a_word_is_not_at_rest(harness: AppHar
         head = head_of(typist.session, 200).plain
     assert "  1 question  " in head
     assert "  idle  " not in head
+
+
+async def test_what_matters_least_is_dropped_first_if_there_is_little_room(harness: AppHarness) -> None:
+    async with chat(harness) as typist:
+        await typist.types("hello")
+        await typist.until(lambda session: session.spent.calls == 1)
+        wide, small, tiny = (
+            head_of(typist.session, cells, title="hello", context_share=0.4).plain for cells in (200, 60, 30)
+        )
+    assert wide.startswith("deskmate  hello  ")
+    assert "▰▰▱▱▱ 40%" in wide
+    assert typist.session.workspace.name in wide
+    assert "▰▰▱▱▱ 40%" in small
+    assert typist.session.workspace.name not in small
+    assert len(tiny) <= 30
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.0, "▱▱▱▱▱ 0%"), (0.23, "▰▱▱▱▱ 23%"), (1.0, "▰▰▰▰▰ 100%")])
+def test_a_gauge_shows_how_full_the_context_is(share: float, shown: str) -> None:
+    assert gauge(share) == shown

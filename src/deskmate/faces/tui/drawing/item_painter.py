@@ -183,11 +183,12 @@ def _end_rows(call: items.CallItem) -> Iterator[UnwrappedLine]:
     if not call.prints:
         return
     lines = [line for line in paragraphs(call.text) if line.strip()]
-    # A single short line is beside the title.
-    for line in lines[-_LAST_LINES:] if len(lines) > 1 or call.seconds is not None else []:
-        if words(line) not in (why, why.partition(" (")[0]):
-            style = "red" if why and not is_told else "dim"
-            yield UnwrappedLine(Text(cut(line, _HEAD_CELLS), style), Text("  │ ", "dim"), Text("  │ ", "dim"))
+    # A single short line is beside the title, and the reason has its own line.
+    told = {why, why.partition(" (")[0], why.rpartition(" (")[2].rstrip(")")} if is_told else set()
+    last = [line for line in lines if words(line) not in told][-_LAST_LINES:]
+    style = "red" if why and not is_told else "dim"
+    for line in last if len(lines) > 1 or call.seconds is not None else []:
+        yield UnwrappedLine(Text(cut(line, _HEAD_CELLS), style), Text("  │ ", "dim"), Text("  │ ", "dim"))
 
 
 def _titled_rows(item: items.TitledItem, folded: bool, style: str, text_style: str) -> Iterator[UnwrappedLine]:
@@ -215,8 +216,9 @@ def _diff_size(diff: str) -> str:
 
 
 def _size(item: items.ShownItem, folded: bool) -> str:
-    lines = paragraphs(item.text.strip("\n")) if item.text.strip() else []
     call = item if isinstance(item, items.CallItem) else None
+    text = (call.plan if call else "") or item.text
+    lines = paragraphs(text.strip("\n")) if text.strip() else []
     if call and call.seconds is not None:
         return ""
     if len(lines) == 1 and cell_len(lines[0]) <= _SHORT_CELLS:

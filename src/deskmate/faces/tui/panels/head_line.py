@@ -76,6 +76,8 @@ def head_of(session: Session, cells: int, *, title: str = "", context_share: flo
 def _parts(session: Session, title: str, room: int, context_share: float | None) -> Iterator[_Part]:
     yield _Part("deskmate", "bold", 7)
     yield _Part(cut(words(title or session.team), room), "bold cyan", 3)
+    if title and session.team != session.home:
+        yield _Part(words(session.team), "cyan", 2)
     busy, asked, parked = len(session.busy), len(session.questions), _parked(session.members)
     if busy or not (asked or parked):
         yield _Part(f"{busy} busy" if busy else "idle", "" if busy else "dim")
