@@ -8,7 +8,7 @@ from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextDelta
 from deskmate.models.wrapped_model import WrappedModel
 from deskmate.ports import Clock, Model
 
-THINKING_SECONDS = 0.45
+THINKING_SECONDS = 0.35
 WORD_SECONDS = 0.04
 
 _WORD = re.compile(r"\S+\s*|\s+")
