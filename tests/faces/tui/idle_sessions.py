@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
@@ -51,7 +52,7 @@ class QuestionApp(PanelApp):
 
     def __init__(self, session: Session) -> None:
         self.clock = FakeClock()
-        self.questions = QuestionsPanel(self.clock.monotonic)
+        self.questions = QuestionsPanel(self.type, self.clock.monotonic)
         super().__init__(self.questions)
         self.session = session
         self.answers: list[tuple[str, str, str]] = []
@@ -76,7 +77,10 @@ class QuestionApp(PanelApp):
         """The list that answers are chosen from."""
         return self.query_one(AnswerList)
 
-    def on_questions_panel_typed(self, message: QuestionsPanel.Typed) -> None:
+    def type(self, key: events.Key) -> None:
+        self.typed += key.character or ""
+
+    def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
         self.typed += message.text
 
     def on_questions_panel_keys_wanted(self) -> None:

@@ -94,6 +94,44 @@ def test_clear_opens_another_team_on_the_same_terminal(place: ChatProgram) -> No
     assert place.teams == ["main", "main-2"]
 
 
+def test_alt_and_enter_start_a_new_line(place: ChatProgram) -> None:
+    with AtScreen(place) as terminal:
+        terminal.see("to lead")
+        terminal.type("one\x1b\rtwo")
+        terminal.see("two")
+        terminal.type("\r")
+        terminal.see("I am here.")
+        terminal.leave()
+    assert '"one\\ntwo"' in next(Path(place.env["HOME"]).rglob("history.jsonl")).read_text()
+
+
+def test_what_is_typed_while_the_screen_starts_is_kept(place: ChatProgram) -> None:
+    with AtScreen(place) as terminal:
+        terminal.type("early words")
+        terminal.see("to lead")
+        terminal.see("early words")
+        terminal.type("\r")
+        terminal.see("I am here.")
+        terminal.leave()
+    assert "early words" in next(Path(place.env["HOME"]).rglob("history.jsonl")).read_text()
+
+
+def test_a_text_is_written_in_the_editor_of_the_user(place: ChatProgram, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "in the editor"\nprintf " and more" >> "$1"\n')
+    editor.chmod(0o755)
+    with AtScreen(place, VISUAL=str(editor)) as terminal:
+        terminal.see("to lead")
+        terminal.type("some words\x07")
+        terminal.see("in the editor")
+        terminal.see("and more")
+        terminal.type("\r")
+        terminal.see("I am here.")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    assert '"some words and more"' in next(Path(place.env["HOME"]).rglob("history.jsonl")).read_text()
+
+
 def test_words_are_typed_answered_and_left_with_a_way_back(place: ChatProgram) -> None:
     with AtScreen(place) as terminal:
         terminal.see("to lead")

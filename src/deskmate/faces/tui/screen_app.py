@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from deskmate.app import Feed, environment, wants_colour
 from deskmate.app.session import Session
 from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
 from deskmate.faces.common.error_log import error_text
@@ -22,9 +23,13 @@ from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.draft.draft_input import Draft
+from deskmate.faces.tui.draft.external_editor import edit_text
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.team_screen import TeamScreen
+from deskmate.faces.tui.terminal_keys import tell_alt_keys_apart
 from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
+
+_MODES = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN)
 
 
 def addressed(text: str, to: str) -> str:
@@ -48,6 +53,9 @@ class DeskmateApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c,ctrl+q", "brake", "stop", priority=True),
         Binding("q,ctrl+d", "leave_show", "leave"),
+        Binding("shift+tab", "next_mode", "mode", priority=True),
+        Binding("ctrl+g", "edit", "editor", priority=True),
+        Binding("ctrl+z", "suspend_process", "suspend", priority=True),
     ]
 
     def __init__(
@@ -60,6 +68,7 @@ class DeskmateApp(App[None]):
         now: Callable[[], float] = time.time,
         theme: str = "auto",
     ) -> None:
+        tell_alt_keys_apart()
         super().__init__(ansi_color=None if wants_colour(environment()) else True)
         self.ansi_theme_dark, self.ansi_theme_light = NAMED_DARK, NAMED_LIGHT
         for one in THEMES:
@@ -113,6 +122,29 @@ class DeskmateApp(App[None]):
     def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         """Make an answer without a number refer to the question that was seen."""
         self._talk.answers.shown(message.question)
+
+    def action_next_mode(self) -> None:
+        """Go on to the next permission mode: default, accept edits, plan."""
+        mode = self._session.permitted.mode
+        following = _MODES[(_MODES.index(mode) + 1) % len(_MODES)] if mode in _MODES else _MODES[0]
+        self._do(self._session.set_mode(following))
+
+    def action_edit(self) -> None:
+        """Write in the user's editor. The team goes on meanwhile, and the screen waits."""
+        self.run_worker(self._edit(), group="editor", exclusive=True)
+
+    async def _edit(self) -> None:
+        draft = self._team.query_one(Draft)
+        try:
+            # Drawing would spoil what the editor shows.
+            with self.batch_update(), self.suspend():
+                text = await edit_text(draft.whole, environment())
+            draft.replace_all(clean(text))
+        except SuspendNotSupported:
+            self.note("An editor needs a terminal")
+        except DeskmateError as error:
+            self.note(error_text(error, before=""))
+        self.refresh(layout=True)
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in turn, without blocking the screen. Errors are shown as a note."""

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -60,7 +61,7 @@ class TeamScreen(Screen[None]):
         # Not first: the draft takes it while its menu is open.
         Binding("tab", "member(1)", "next"),
         Binding("alt+down", "member(1)", "next", priority=True),
-        Binding("shift+tab,alt+up", "member(-1)", "previous", priority=True),
+        Binding("alt+up", "member(-1)", "previous", priority=True),
         Binding("alt+home", "lead", "lead", priority=True),
         *(Binding(f"alt+{number}", f"numbered({number})", "choose", priority=True) for number in range(1, 10)),
         Binding("ctrl+f", "search", "find", priority=True),
@@ -104,7 +105,7 @@ class TeamScreen(Screen[None]):
             with Vertical(id="side"):
                 yield BoardPanel(id="board")
                 yield PostPanel(id="post")
-        yield QuestionsPanel(id="questions")
+        yield QuestionsPanel(self._type, id="questions")
         with Vertical(id="foot"):
             yield Input(id="search", placeholder="find in this conversation", compact=True)
             yield (menu := DraftMenu(id="menu"))
@@ -173,6 +174,7 @@ class TeamScreen(Screen[None]):
         self.query_one(BoardPanel).show(session, now)
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now)
+        self.query_one(Draft).show_mode(session.permitted.mode)
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
             self.query_one(Draft).focus()
@@ -248,11 +250,15 @@ class TeamScreen(Screen[None]):
     # -- which panel has the keys -----------------------------------------------------------------
 
     def action_panel(self, name: str) -> None:
-        """Focus a panel, or go back to writing if it has the focus already."""
+        """Focus a panel, or go back to writing if it has the focus already.
+
+        A question may have taken the keys at the moment when the person asks for it, so it keeps them.
+        """
         if name == "conversation" and self.has_class("grid"):
             self.action_grid()
         panel = self.query_one(f"#{name}")
-        if panel.has_focus_within or (name == "questions" and not self._session.questions):
+        is_back = not self._session.questions if name == "questions" else panel.has_focus_within
+        if is_back:
             self._write()
             return
         self._show_panel(name)
@@ -319,10 +325,26 @@ class TeamScreen(Screen[None]):
         if self.is_current and (self.focused is None or (draft.has_focus and draft.is_idle)):
             self.query_one(QuestionsPanel).take_keys()
 
-    def on_questions_panel_typed(self, message: QuestionsPanel.Typed) -> None:
-        """Go on writing: a letter answers nothing."""
+    def on_key(self, event: events.Key) -> None:
+        """Let what is typed go to the draft, whatever panel has the keys, if it means nothing there."""
+        if event.is_printable and event.key not in self.active_bindings:
+            event.stop()
+            self._type(event)
+
+    def _type(self, key: events.Key) -> None:
+        """Go on writing with a key that was pressed elsewhere."""
         self._write()
-        self.query_one(Draft).insert(message.text)
+        self.query_one(Draft).take(key)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Let what is pasted go to the draft."""
+        self._write()
+        self.query_one(Draft).paste(event.text)
+
+    def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
+        """Keep words that answer nothing any more."""
+        self._write()
+        self.query_one(Draft).paste(message.text)
 
     def on_draft_menu_picked(self) -> None:
         """Take the clicked completion."""

@@ -8,6 +8,7 @@ from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
+from tests.faces.tui.draft.test_draft_input import at_once, said
 from tests.faces.tui.idle_sessions import SIZES
 from tests.faces.tui.screen_harness import show_live_team
 
@@ -75,6 +76,14 @@ async def test_who_starts_to_type_gets_the_keys_back_and_the_question_stays_open
         await screen.press(*"yan", "1", "space", "2")
         draft = screen.app.screen.query_one(Draft)
         assert (draft.text, screen.app.focused, len(screen.session.questions)) == ("yan1 2", draft, 1)
+
+
+async def test_a_text_that_comes_all_at_once_is_sent_and_answers_nothing(tmp_path: Path) -> None:
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        at_once(screen, *"no1", "enter")
+        await screen.until(lambda: said(screen, "no1") == ["lead"])
+        assert len(screen.session.questions) == 1
 
 
 async def test_who_goes_back_to_writing_is_not_called_again_until_something_is_sent(tmp_path: Path) -> None:

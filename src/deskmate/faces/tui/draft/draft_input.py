@@ -10,6 +10,7 @@ from textual import events, work
 from textual.message import Message
 from textual.widgets import TextArea
 
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import ToolError
 from deskmate.faces.common.chat.completions import (
     Completion,
@@ -70,7 +71,7 @@ class Draft(TextArea):
         # The history file may contain anything.
         self._before, self._members = [clean(text) for text in before], members
         self._place = len(self._before)
-        self._draft, self._to = "", ""
+        self._draft, self._to, self._mode = "", "", Mode.DEFAULT
         self._clock, self._typed_at = clock, float("-inf")
         self._menu, self._files, self._listed = menu, files, list[str]()
         # Where the word begins whose menu was closed, and what was typed before a search in the history.
@@ -82,7 +83,16 @@ class Draft(TextArea):
     def address(self, name: str) -> None:
         """Send to this member from now on, and show its name."""
         self._to = name
-        entitle(self, f"to {words(name)}")
+        self._entitle()
+
+    def show_mode(self, mode: Mode) -> None:
+        """Show the permission mode, if it is not the usual one."""
+        self._mode = mode
+        self._entitle()
+
+    def _entitle(self) -> None:
+        mode = "" if self._mode is Mode.DEFAULT else f"  mode {self._mode}: Shift-Tab"
+        entitle(self, f"to {words(self._to)}{mode}")
 
     @property
     def is_idle(self) -> bool:
@@ -104,6 +114,12 @@ class Draft(TextArea):
             return
         event.stop()
         event.prevent_default()
+
+    def take(self, event: events.Key) -> None:
+        """Take a key that was pressed elsewhere, at once."""
+        self._typed_at = self._clock()
+        if not (self._in_menu(event.key) or self._in_text(event.key)) and event.character and event.is_printable:
+            self.insert(event.character)
 
     def _in_menu(self, key: str) -> bool:
         """Carry out a key of the menu. Return whether it is one."""
@@ -149,6 +165,8 @@ class Draft(TextArea):
                 self._recall(self._place + 1)
             case "ctrl+r":
                 self._search()
+            case "ctrl+underscore":
+                self.action_undo()
             case "pageup" | "pagedown":
                 self.post_message(self.Scrolled(-1 if key == "pageup" else 1))
             case "ctrl+end":
@@ -268,9 +286,14 @@ class Draft(TextArea):
     # -- pasting and size -------------------------------------------------------------------------
 
     async def _on_paste(self, event: events.Paste) -> None:
-        self._typed_at = self._clock()
+        event.stop()
         event.prevent_default()
-        self.insert(self._pasted.label(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        self.paste(event.text)
+
+    def paste(self, text: str) -> None:
+        """Insert a text. If it has many lines, a label stands for it."""
+        self._typed_at = self._clock()
+        self.insert(self._pasted.label(clean(text.replace("\r\n", "\n").replace("\r", "\n"))))
 
     def action_delete_left(self) -> None:
         """Delete the character before the cursor, or a whole label of pasted text."""

@@ -43,6 +43,8 @@ _MARGIN = 1
 class Conversation(ScrollView, can_focus=True):
     """Show items. It follows the end as long as the end is visible."""
 
+    # Selecting text with the mouse must not take the keys from the draft.
+    FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", "choose", show=False),
         Binding("down,j", "choose(1)", "choose", show=False),

@@ -33,7 +33,8 @@ ALWAYS = (
 OWN = {
     "draft": (
         KeyHint("enter", "Enter", "send", 3),
-        KeyHint("ctrl+j", "^J", "line", 3),
+        KeyHint("alt+enter", "Alt-Enter", "line", 3),
+        KeyHint("shift+tab", "Shift-Tab", "mode", 2),
         KeyHint("ctrl+d", "^D", "leave"),
     ),
     "conversation": (

@@ -1,16 +1,13 @@
 """The list that an answer is chosen from."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 from textual import events
 from textual.message import Message
 from textual.widgets import OptionList
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from deskmate.faces.tui.drawing.styled_lines import Line
+from deskmate.faces.tui.drawing.styled_lines import Line
 
 # What these keys do in the question above the list.
 _SCROLLING = {"pageup": "page(-1)", "pagedown": "page(1)", "home": "begin", "end": "end"}
@@ -18,7 +15,10 @@ _QUESTIONS = {"left": "choose(-1)", "right": "choose(1)"}
 
 
 class AnswerList(OptionList):
-    """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose. Letters go to the draft."""
+    """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose.
+
+    `pass_on`: called with keys that belong to the draft.
+    """
 
     # A click answers. It does not move the keys first.
     FOCUS_ON_CLICK = False
@@ -44,18 +44,12 @@ class AnswerList(OptionList):
             super().__init__()
             self.action = action
 
-    class Typed(Message):
-        """The person types text: it belongs to the draft."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    def __init__(self) -> None:
+    def __init__(self, pass_on: Callable[[events.Key], None]) -> None:
         super().__init__(markup=False, compact=True)
+        self._pass_on = pass_on
         self._shown: list[Text] = []
 
-    def offer(self, answers: "Sequence[Sequence[Line]]") -> None:
+    def offer(self, answers: Sequence[Sequence[Line]]) -> None:
         """Show answers, each wrapped to lines. The mark stays, if the number of answers does."""
         shown = [Text("\n").join(map(_text, rows)) for rows in answers]
         if shown == self._shown:
@@ -74,31 +68,25 @@ class AnswerList(OptionList):
     async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled after what is pressed next.
         match event.key:
+            case key if self.screen.focused is not self:
+                # It was pressed right after a letter, and belongs to the same text.
+                self._pass_on(event)
             case "up":
                 self.action_cursor_up()
             case "down":
                 self.action_cursor_down()
-            case "enter":
-                self._choose(self.highlighted)
+            case "enter" if self.highlighted is not None:
+                self.post_message(self.Chosen(self.highlighted))
             case key if key.isdecimal() and 0 < int(key) <= self.option_count:
-                self._choose(int(key) - 1)
+                self.post_message(self.Chosen(int(key) - 1))
             case key if action := {**_SCROLLING, **_QUESTIONS}.get(key):
                 self.post_message(self.Moved(action))
-            case _ if event.is_printable and event.character:
-                self.post_message(self.Typed(event.character))
+            case _ if event.is_printable:
+                self._pass_on(event)
             case _:
                 return
         event.stop()
         event.prevent_default()
-
-    def _on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.post_message(self.Typed(event.text))
-
-    def _choose(self, index: int | None) -> None:
-        # A key that was queued behind a letter was typed as text, like the letter.
-        if index is not None and self.has_focus:
-            self.post_message(self.Chosen(index))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Report a click."""
@@ -106,5 +94,5 @@ class AnswerList(OptionList):
         self.post_message(self.Chosen(event.option_index))
 
 
-def _text(line: "Line") -> Text:
+def _text(line: Line) -> Text:
     return Text.assemble(*line)

@@ -45,7 +45,7 @@ _RETRY_SECONDS = 0.25
 class QuestionsPanel(Widget):
     """The queue of questions, hidden while there is none. The keys are in its list of answers.
 
-    `clock`: monotonic seconds.
+    `pass_on`: called with keys that belong to the draft. `clock`: monotonic seconds.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "unsay", "no words", show=False)]
@@ -74,15 +74,22 @@ class QuestionsPanel(Widget):
     class KeysWanted(Message):
         """A question is in front that has not had the keys yet."""
 
-    class Typed(Message):
-        """The person types text: it belongs to the draft."""
+    class Unanswered(Message):
+        """Words for a question that is not open any more, as a message to its asker."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        pass_on: Callable[[events.Key], None],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id)
+        self._pass_on = pass_on
         self._guard = KeyGuard(clock)
         self._queue = QuestionQueue()
         self._people = People({}, EMPTY, 0.0)
@@ -104,7 +111,7 @@ class QuestionsPanel(Widget):
     def compose(self) -> ComposeResult:
         """Yield the list of answers, and the input for the words of a no, hidden until it is needed."""
         with Vertical():
-            yield AnswerList()
+            yield AnswerList(self._pass_on)
             yield Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
 
     def show(self, session: Session, now: float) -> None:
@@ -166,11 +173,6 @@ class QuestionsPanel(Widget):
     def offer_again(self) -> None:
         """Let the question in front have the keys again."""
         self._had_keys = None
-
-    def on_answer_list_typed(self, message: AnswerList.Typed) -> None:
-        """Pass on what is typed."""
-        message.stop()
-        self.post_message(self.Typed(message.text))
 
     # -- which is in front ------------------------------------------------------------------------
 
@@ -287,7 +289,7 @@ class QuestionsPanel(Widget):
                 "Your words are in the draft: Enter sends them as a message.",
                 markup=False,
             )
-            self.post_message(self.Typed(f"@{sender_of(question.member)} {typed}"))
+            self.post_message(self.Unanswered(f"@{sender_of(question.member)} {typed}"))
 
     # -- drawing ----------------------------------------------------------------------------------
 
