@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from deskmate.faces.cli import shell_completion
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.faces.common.command_start import Speaking, amount_of, at_terminal, bounded, from_stdin, importing
+from deskmate.faces.common.exit_codes import EXIT_CODES_EPILOG
 
 if TYPE_CHECKING:
     from deskmate.app import RunRequest
@@ -46,17 +47,6 @@ Environment (it overrides ~/.config/deskmate/settings.toml):
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
   DESKMATE_MODEL                       the model, as provider:model
   NO_COLOR                             set to anything: no colours
-"""
-
-EXIT_CODES_EPILOG = """
-\b
-Exit codes:
-  0    answered, or handed in a plan in plan mode
-  1    the agent could not continue; stderr says why, and how to resume
-  2    wrong usage or settings
-  3    the store, workspace or output cannot be used, or Deskmate failed
-  4    answered, but work is left; stderr says what
-  130  interrupted; stderr says how to resume
 """
 
 COMPLETION_EPILOG = """

@@ -1,9 +1,8 @@
 """A text in the user's own editor."""
 
-import os
 import shlex
-import tempfile
 from collections.abc import Mapping
+from tempfile import TemporaryDirectory
 
 import anyio
 
@@ -16,17 +15,14 @@ async def edit_text(text: str, environ: Mapping[str, str]) -> str:
     Raises Refused if the editor cannot be started or reports an error.
     """
     words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
-    handle, name = tempfile.mkstemp(prefix="deskmate-", suffix=".md")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+    with TemporaryDirectory(prefix="deskmate-") as folder:
+        file = anyio.Path(folder, "draft.md")
+        await file.write_text(text, encoding="utf-8")
         try:
-            ended = await anyio.run_process([*words, name], stdin=None, stdout=None, stderr=None, check=False)
+            ended = await anyio.run_process([*words, str(file)], stdin=None, stdout=None, stderr=None, check=False)
         except OSError as error:
             raise Refused(f"The editor '{words[0]}' cannot be started: {error.strerror}", "Set EDITOR.") from error
         if ended.returncode:
             raise Refused(f"The editor '{words[0]}' ended with {ended.returncode}. The draft is unchanged")
-        saved = await anyio.Path(name).read_text(encoding="utf-8", errors="replace")
+        saved = await file.read_text(encoding="utf-8", errors="replace")
         return saved.rstrip("\n")
-    finally:
-        os.unlink(name)
