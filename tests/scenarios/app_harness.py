@@ -42,7 +42,7 @@ from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "main"
-SOON = 60
+SOON = 240
 FORMATS: tuple[Format, ...] = ("anthropic", "openai")
 MODELS: dict[Format, str] = {"anthropic": "anthropic:claude-sonnet-4-5", "openai": "openai:gpt-5"}
 

@@ -61,11 +61,13 @@ def _deeds(n: int) -> tuple[list[Use], ...]:
 async def _answer_all(session: Session, answered: list[str]) -> None:
     """Be the person: say always where that is offered. What a rule of before settles goes by itself, in a moment."""
     while True:
-        for question in session.questions:
-            if question.rule not in session.permitted.rules:
-                answered.append(question.rule or question.tool)
-                await session.answer(question, "always" if question.rule else "yes")
-        await session.looked()
+        # One at a time, of those that are open now: an answer may settle others, and meanwhile more may be asked.
+        asked = (question for question in session.questions if question.rule not in session.permitted.rules)
+        if question := next(asked, None):
+            answered.append(question.rule or question.tool)
+            await session.answer(question, "always" if question.rule else "yes")
+        else:
+            await session.looked()
 
 
 @pytest.mark.usefixtures("bubblewrap")
