@@ -345,7 +345,7 @@ async def test_who_is_on_the_team_is_judged_as_of_the_record_at_which_it_was_tol
     harness = await AgentHarness.opened(watched.model(), attended=True, store=wire)
     # The result is recorded, and in the same moment bob leaves.
     leaves = partial(harness.team_state.roster.leave, "bob", "done", heard=0)
-    wire.at("before append", log(LEAD), *[let_pass] * 7, leaves)
+    wire.at("before append", log(LEAD), *[let_pass] * 8, leaves)
     async with harness.playing("begin"):
         await until(lambda: len(watched.asked) == 3)
     prompt, truth = watched.asked[2]

@@ -124,8 +124,8 @@ async def test_an_answer_that_is_whole_is_recorded_though_an_interrupt_comes_wit
             await turns(50)
 
     wire = FaultyStore(MemoryStore())
-    # The third entry is the answer.
-    wire.at("before append", log(LEAD), let_pass, let_pass, interrupted)
+    # The transcript is loaded. Its third entry is the answer.
+    wire.at("before append", log(LEAD), let_pass, let_pass, let_pass, interrupted)
     harness = await AgentHarness.opened(["All of it."], store=wire)
     assert await harness.turn("go") == Rest()
     assert [entry.text for entry in await harness.entries() if isinstance(entry, Said)] == ["All of it."]

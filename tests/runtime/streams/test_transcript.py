@@ -152,6 +152,19 @@ async def test_damage_is_listed_and_the_rest_remembered(team_on_disk: TeamProces
     assert known(await team_on_disk.another().transcript("bob")) == known(loaded)
 
 
+@pytest.mark.behaviour("M1")
+async def test_a_last_entry_that_lost_only_its_newline_is_remembered_and_takes_others_after_it(
+    team_on_disk: TeamProcess, folder: Path
+) -> None:
+    whole = await live(team_on_disk)
+    file = folder / "bob_transcript.jsonl"
+    file.write_bytes(file.read_bytes()[:-1])
+    loaded = await team_on_disk.another().transcript("bob")
+    assert known(loaded) == known(whole)
+    await loaded.record(Said(text="I go on"))
+    assert known(await team_on_disk.another().transcript("bob")) == known(loaded)
+
+
 @pytest.mark.parametrize("failures", [0, 1, len(RETRY_SECONDS)])
 async def test_an_entry_in_doubt_that_got_through_is_remembered_before_the_next(
     team: TeamProcess, failures: int

@@ -18,7 +18,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.turn_results import background_calls
 from deskmate.core.log.facts import Foreign, slimmed
 from deskmate.core.log.names import log
-from deskmate.core.log.records import STAMP_KEYS, Damaged, Item
+from deskmate.core.log.records import STAMP_KEYS, Damaged, Decision, Item
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams.log_writer import LogWriter
 
@@ -50,7 +50,10 @@ class Transcript:
         The listener hears of every entry recorded from now on.
         """
         transcript = cls(writer, name)
-        items = list(reversed(await writer.store.read(log(name))))
+        # As a writer reads: a last entry that lost only its newline to a power loss is completed, and counts. A reader
+        # would leave it out, and the first append would find one entry more than it expects.
+        _, found = await writer.store.decide(log(name), 0, lambda news: Decision(None, news))
+        items = list(reversed(found))
         while items:
             # Free them one by one: a record takes more memory than the entry that is kept of it.
             transcript._add(items.pop())
