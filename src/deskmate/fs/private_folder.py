@@ -301,7 +301,9 @@ def mount_of(place: Path, mountinfo: Path = MOUNTS) -> tuple[str, set[str]]:
     best, kind, options = "", "", set[str]()
     for mount in mounts:
         fields, _, source = mount.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields.split()[4])
+        point = fields.split(" ", 5)[4]
+        if "\\" in point:
+            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point)
         if len(point) >= len(best) and (here + "/").startswith(point.rstrip("/") + "/"):
             best, kind, options = point, source.split()[0], set(source.split()[-1].split(","))
     return kind, options

@@ -74,7 +74,8 @@ def seal(body: bytes, number: int) -> bytes:
 
 def unseal(raw: bytes) -> int | None:
     """Return the number of a line, or None if its checksum is wrong."""
-    found = _SEAL.search(raw, max(0, len(raw) - _SEAL_BYTES))
+    # A position below zero is the beginning.
+    found = _SEAL.search(raw, len(raw) - _SEAL_BYTES)
     if found and crc32(raw[: found.end(1)]) == int(found[2], 16):
         return int(found[1])
     return None
@@ -92,7 +93,12 @@ def walk(start: Position, data: bytes) -> Iterator[StoredLine]:
     while (end := data.find(b"\n", begin)) >= 0:
         raw = data[begin:end]
         begin, line, missing = end + 1, line + 1, 0
-        number = unseal(raw)
+        number, due = unseal(raw), good + bad + 1
+        if number == due:
+            # Nearly every line. What follows would come to the same, more slowly.
+            good, bad, top = due, 0, due if due > top else top
+            yield StoredLine(raw, number, missing, start.offset + begin, line, good, bad, top)
+            continue
         if number is not None and number > max(good + bad, top) + _LEAP:
             number = None
         top = max(top, number or 0)

@@ -6,6 +6,7 @@ phrase that changes on one side only is found.
 
 import re
 from collections.abc import Iterator, Mapping, Set
+from functools import lru_cache
 
 from deskmate.core.team.members import Member
 from deskmate.core.team.tasks import one_line
@@ -88,12 +89,18 @@ def leaves_out_news(text: str) -> bool:
     return _CUT_NEWS.search(text) is not None
 
 
+@lru_cache(maxsize=4096)
+def _last(pattern: re.Pattern[str], text: str) -> int:
+    """Return where a pattern is last found in a text, or -1. Each request repeats the texts of the one before."""
+    return max((found.start() for found in pattern.finditer(text)), default=-1)
+
+
 def mode_told(parts: PromptParts, mode: str) -> bool | None:
     """Return what a prompt last said about a mode: True for on, False for off, None for nothing."""
     said: bool | None = None
     for part in parts.parts:
         if part.source in ("system", "start", "notice", "summary"):
-            ons, offs = ([found.start() for found in pattern.finditer(part.text)] for pattern in MODES[mode])
-            if ons or offs:
-                said = max(ons, default=-1) > max(offs, default=-1)
+            on, off = (_last(pattern, part.text) for pattern in MODES[mode])
+            if on >= 0 or off >= 0:
+                said = on > off
     return said
