@@ -282,8 +282,12 @@ async def test_a_lead_that_asks_goes_on_once_it_is_answered(harness: AppHarness)
         wanted = harness.wanted(provider, "anthropic", "ask", permission_mode="default")
         async with attended(wanted, Feed()) as session:
             app = QuestionApp(session)
-            # As on the screen: shown by the widget itself, because a timer works only there.
-            session.listen(lambda: app.questions.call_later(app.questions.show, session, NOW))
+
+            def show() -> None:
+                # As on the screen: by the widget itself, because a timer works only there.
+                app.questions.call_later(app.questions.show, session, NOW)
+
+            session.listen(show)
             async with app.run_test(size=(80, 24)) as pilot:
                 while "command: echo yes > asked.txt" not in text(app):
                     await pilot.pause(0.01)
