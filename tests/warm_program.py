@@ -34,6 +34,8 @@ WARM = (
     "deskmate.faces.cli.root_commands",
     "deskmate.faces.cli.run_command",
     "deskmate.faces.cli.team_commands",
+    "deskmate.faces.cli.plain.keyboard",
+    "deskmate.faces.tui.tui_start",
     "deskmate.app.session",
     "deskmate.tools.every_tool",
     "deskmate.models.wires.anthropic",

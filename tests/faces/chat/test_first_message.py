@@ -147,4 +147,4 @@ def test_a_run_continues_the_team_that_it_names(place: ChatProgram) -> None:
 def test_only_one_team_can_be_chosen(place: ChatProgram, two: str) -> None:
     end = place.typed(f"{two} -- hello")
     assert (end.code, place.teams) == (2, [])
-    assert "Choose one of --team, --new-team and --continue." in end.stderr
+    assert "Choose one of --team, --new-team, --continue and --resume." in end.stderr
