@@ -158,6 +158,12 @@ def append_private(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def append_file(path: Path, data: bytes) -> None:
+    """Append to a file of the user, which others may read. Creates it, but not its folder. Raises NotRegular."""
+    with os.fdopen(open_regular(lambda: os.open(path, _APPEND, 0o666), path), "ab") as file:
+        file.write(data)
+
+
 @contextlib.contextmanager
 def file_lock(folder: int, name: str) -> Iterator[None]:
     """Hold the lock of a file in an open folder, exclusive among all processes. Creates the file. Waits."""

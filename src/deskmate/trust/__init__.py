@@ -2,6 +2,7 @@
 
 approvals       what the user has approved of each workspace
 project_files   notes, settings and skills of a workspace, and what an agent is told about its environment
+user_notes      notes that the user adds while talking to a team
 team_signature  how a team is known to be the user's own
 known_secrets   the secrets this process knows, and that no other process reads them from its memory
 sandbox_choice  the sandbox that commands get, by settings and machine

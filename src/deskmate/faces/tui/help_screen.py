@@ -79,7 +79,12 @@ class HelpScreen(ModalScreen[None]):
 def help_table() -> Table:
     """Return all keys and commands, and what each does."""
     commands = {command.usage: command.about for command in COMMANDS.values()}
-    more = {"@NAME WORDS": "say something to a teammate", "//WORDS, @@WORDS": "say something that begins with / or @"}
+    more = {
+        "@NAME WORDS": "say something to a teammate",
+        "!COMMAND": "run a command in your shell; the lead gets its output with your next message",
+        "#NOTE": "add a note to the notes of the project",
+        "//WORDS, @@WORDS": "say something that begins with / or @; so do !! and ##",
+    }
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(max_width=_KEY_CELLS)
     for title, keys in {**KEYS, "Commands": {**commands, **more}}.items():

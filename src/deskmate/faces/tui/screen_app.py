@@ -17,6 +17,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
+from deskmate.faces.common.chat.user_commands import command_in, note_in, without_sign
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.terminal_text import clean
@@ -34,9 +35,10 @@ _MODES = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN)
 
 def addressed(text: str, to: str) -> str:
     """Return text typed to a member in the form that `Talk` takes. `Talk` sends plain words to the lead."""
-    if to == LEAD or (text[0] in "/@" and text[:2] not in ("//", "@@")):
+    said = without_sign(text)
+    if to == LEAD or (said == text and (text[0] in "/@" or command_in(text) or note_in(text))):
         return text
-    return f"@{to} {text[1:] if text[0] in '/@' else text}"
+    return f"@{to} {said}"
 
 
 class DeskmateApp(App[None]):
@@ -96,7 +98,13 @@ class DeskmateApp(App[None]):
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
-        self._do(self._carry_out(addressed(message.text, message.to)))
+        carried_out = self._carry_out(addressed(message.text, message.to))
+        if command := command_in(message.text):
+            # It may take long, and what is typed meanwhile must not wait for it.
+            self.note(f"! {command}")
+            self.run_worker(carried_out, group="commands")
+        else:
+            self._do(carried_out)
 
     async def _carry_out(self, text: str) -> None:
         feedback = await self._talk.carry_out(text)
@@ -178,7 +186,7 @@ class DeskmateApp(App[None]):
             copy(self, selected)
             self._team.clear_selection()
             return
-        if self._team.drop_draft():
+        if self._team.drop_draft() or self._talk.commands.stop():
             return
         now = self._now()
         if self._over or now - self._braked < TWICE_SECONDS:
@@ -192,8 +200,9 @@ class DeskmateApp(App[None]):
         self.note("Press Ctrl-C again to leave")
 
     def on_team_screen_cut(self) -> None:
-        """Interrupt the watched member, if it is busy."""
-        self._interrupt()
+        """Stop the user's own command, or interrupt the watched member, if it is busy."""
+        if not self._talk.commands.stop():
+            self._interrupt()
 
     def _interrupt(self) -> bool:
         name = self._team.watching.chosen

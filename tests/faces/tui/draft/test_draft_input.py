@@ -47,6 +47,10 @@ def said(screen: ScreenHarness, words: str) -> list[str]:
         ("//etc", "alice", "@alice /etc"),
         ("@@home", "alice", "@alice @home"),
         ("/team", "alice", "/team"),
+        ("!ls", "alice", "!ls"),
+        ("# a note", "alice", "# a note"),
+        ("#3 is wrong", "alice", "@alice #3 is wrong"),
+        ("!!now", "alice", "@alice !now"),
         ("@bob hello", "alice", "@bob hello"),
     ],
 )

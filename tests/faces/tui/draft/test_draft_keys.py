@@ -123,3 +123,16 @@ async def test_a_click_into_the_conversation_leaves_the_keys_to_the_draft(tmp_pa
         await screen.pilot.click("#conversation", offset=(5, 5))
         await screen.press("y")
         assert draft(screen).text == "xy"
+
+
+# -- commands of the user ---------------------------------------------------------------------------
+
+
+async def test_a_command_of_the_user_is_shown_and_stopped_while_words_go_on(tmp_path: Path) -> None:
+    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
+        await screen.type("!echo begun; touch begun; sleep 600")
+        await screen.until(lambda: (tmp_path / "begun").exists())
+        await screen.type("meanwhile")
+        await screen.until(lambda: said(screen, "meanwhile") == ["lead"])
+        await screen.press("escape")
+        await screen.sees("begun", "stopped by signal 15")

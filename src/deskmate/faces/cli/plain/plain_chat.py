@@ -250,6 +250,8 @@ class _Conversation:
         before, self._pressed = self._pressed, time.monotonic()
         if self._pressed - before < TWICE_SECONDS:
             self._reins.pull()
+        elif talk.commands.stop():
+            self._progress.note("Your command is stopped. Press Ctrl-C again to leave")
         elif LEAD in session.busy:
             self._progress.note("The lead is interrupted. Press Ctrl-C again to leave")
             self._interrupting = asyncio.ensure_future(self._interrupt(talk))

@@ -28,6 +28,7 @@ from deskmate.faces.common.chat.status_commands import (
     status_lines,
 )
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
+from deskmate.faces.common.chat.user_commands import UserCommands, command_in, note_in, without_sign
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
@@ -71,7 +72,7 @@ Lines: TypeAlias = "list[CleanLine]"
 
 
 class Talk:
-    """The typed side of a conversation. `answers`: which question a typed answer means.
+    """The typed side of a conversation. `answers`: which question a typed answer means. `commands`: the user's own.
 
     `cells`: returns how wide lines may be, or None for any width. `actions`: what the face can do.
     """
@@ -83,7 +84,7 @@ class Talk:
         actions: FaceActions = NO_ACTIONS,
     ) -> None:
         self._session, self._cells, self._actions = session, cells, actions
-        self.answers = TypedAnswers(session)
+        self.answers, self.commands = TypedAnswers(session), UserCommands(session.workspace)
 
     async def carry_out(self, line: str) -> Feedback:
         """Carry out a typed line. If that is not possible, nothing changes and the feedback says why."""
@@ -98,12 +99,16 @@ class Talk:
     # -- words and commands -----------------------------------------------------------------------
 
     async def _carry_out(self, text: str) -> Lines:
-        if text[:2] in ("//", "@@"):
-            text = text[1:]
-        elif text.startswith("/"):
+        if (said := without_sign(text)) != text:
+            return await self._speak(said, LEAD)
+        if text.startswith("/"):
             return await self._command(text)
-        elif text.startswith("@"):
+        if text.startswith("@"):
             return await self._tell(text)
+        if command := command_in(text):
+            return _lines(await self.commands.run(command))
+        if note := note_in(text):
+            return _lines(await self.commands.note(note))
         return await self._speak(text, LEAD) if text else []
 
     async def _tell(self, text: str) -> Lines:
@@ -133,7 +138,9 @@ class Talk:
         short = short_answer(words)
         if short and (answered := await self.answers.answer_short(*short, to)) is not None:
             return _lines(answered)
-        await self._session.say(words, to=to)
+        await self._session.say(self.commands.with_news(words) if to == LEAD else words, to=to)
+        if to == LEAD:
+            self.commands.told()
         said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
         if short and (unanswered := self.answers.unanswered(to)):
             said = _lines(unanswered)
@@ -303,4 +310,6 @@ def _help(sheet: Sheet) -> Lines:
     words = [["WORDS", "say something to the lead"], ["@NAME WORDS", "say something to a teammate"]]
     words.append(["@all WORDS", "say something to everybody on the team"])
     rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
-    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say something that begins with / or @"]], gives=1)
+    rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
+    rows += [["#NOTE", "add a note to the notes of the project"]]
+    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say something that begins with / or @; so do !! and ##"]], gives=1)
