@@ -93,6 +93,10 @@ class DeskmateApp(App[None]):
         """Undo Textual's change to the event loop: the agents running in it rely on tasks that start later."""
         asyncio.get_running_loop().set_task_factory(None)
 
+    def on_mount(self) -> None:
+        """Draw everything again when the terminal is back from an editor or the shell."""
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True), immediate=False)
+
     # -- what is typed and answered ---------------------------------------------------------------
 
     def on_draft_sent(self, message: Draft.Sent) -> None:
@@ -101,7 +105,7 @@ class DeskmateApp(App[None]):
         carried_out = self._carry_out(addressed(message.text, message.to))
         if command := command_in(message.text):
             # It may take long, and what is typed meanwhile must not wait for it.
-            self.note(f"! {command}")
+            self.note(f"running: {command}\nEsc stops it.")
             self.run_worker(carried_out, group="commands")
         else:
             self._do(carried_out)
@@ -152,7 +156,6 @@ class DeskmateApp(App[None]):
             self.note("An editor needs a terminal")
         except DeskmateError as error:
             self.note(error_text(error, before=""))
-        self.refresh(layout=True)
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in turn, without blocking the screen. Errors are shown as a note."""
