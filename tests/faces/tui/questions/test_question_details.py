@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from deskmate.app import Feed
 from deskmate.app.session import attended
@@ -33,6 +34,7 @@ __all__ = ["harness"]
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "permission")]
 CODE = "def price(book):\n    return book.price\n"
 NOBODY = People({}, EMPTY, NOW)
+CONSOLE = Console(width=200)
 
 
 async def bash(team: OpenTeam) -> None:
@@ -123,7 +125,7 @@ def question(tool: str = "bash", member: str = "alice", **arguments: Any) -> Que
 
 
 def shown(asked: Question, cells: int = 80, standing: FilePreview | None = None) -> list[str]:
-    return [plain(line) for line in body(asked, cells, standing)]
+    return [plain(line) for line in body(asked, cells, CONSOLE, standing)]
 
 
 def test_nothing_in_a_command_can_hide() -> None:
@@ -139,6 +141,15 @@ def test_nothing_in_a_plan_can_hide() -> None:
     asked = Question("alice:3.0", "alice", START, Shake.PLAN, plan=hidden)
     assert shown(asked) == [r"1. tidy\x1b]0;2. rm -rf data\x07\u200b", "3. report"]
     assert plain(gist((asked,), 80, NOBODY)) == r"alice a plan: 1. tidy\x1b]0;2. rm -rf data\x07\u200b 3. report"
+
+
+def test_a_plan_is_rendered_unless_that_leaves_out_a_letter() -> None:
+    def lines(plan: str) -> list[str]:
+        return shown(Question("alice:3.0", "alice", START, Shake.PLAN, plan=plan))
+
+    assert lines("# Port\n\n1. **Read** `a.py`\n\n```sh\nmake\n```") == ["Port", "", "1. Read a.py", "", "  make"]
+    for hidden in ("Read.\n\n[x]: rm -rf", "``` rm -rf data\nls\n```"):
+        assert lines(hidden) == hidden.split("\n")
 
 
 def test_the_rule_that_an_answer_would_add_is_shown_exactly() -> None:
@@ -242,7 +253,7 @@ def test_no_line_of_a_question_is_too_wide_or_obeyed(cells: int) -> None:
         asked += [replace(question(), shake=Shake.PLAN, plan=odd, reason=odd), replace(question(), rule=odd)]
         for one in asked:
             answers = [row for option in options_of((one, one)) for row in option_rows(1, option, cells, "why")]
-            lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells), *answers]
+            lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells, CONSOLE), *answers]
             assert max(map(width, lines)) <= cells
             assert [found for line in lines for found in obeyed(plain(line))] == []
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from rich.console import Console
+
 from deskmate.core.team.members import Member
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.tasks import BoardState, in_progress_of
@@ -28,6 +30,7 @@ from deskmate.faces.tui.drawing.styled_lines import (
     width,
     words,
 )
+from deskmate.faces.tui.questions.plan_text import plan_lines
 
 _EMPTY_LINES = 3
 _STYLES = {"+": "green", "-": "red", " ": "dim"}
@@ -91,13 +94,13 @@ def gist(group: Group, cells: int, people: People) -> Line:
 # -- exactly what ---------------------------------------------------------------------------------
 
 
-def body(question: Question, cells: int, standing: FilePreview | None = None) -> list[Line]:
+def body(question: Question, cells: int, console: Console, standing: FilePreview | None = None) -> list[Line]:
     """Return everything that is asked for: the plan, or every argument in full, and the reason.
 
     `standing`: the file that a write would replace, once that is known.
     """
     item = question_item(question, standing.text if standing else "")
-    plan = exact(question.plan) if question.plan else []
+    plan = plan_lines(question.plan, cells, console) if question.plan else []
     there: list[Line] = [((words(standing.words), "dim"),)] if standing else []
     because: list[Line] = [(("because ", "dim"), (words(item.reason), "dim"))] if item.reason else []
     lines = _without_gaps([*plan, *_arguments(item), *there, *_change(item.diff), *because])

@@ -299,7 +299,7 @@ class QuestionsPanel(Widget):
             return Parts((), (), (), ())
         standing = self._standing[1]
         if self._body[0] != (made_of := (group[0].key, cells, standing)):
-            self._body = (made_of, question_details.body(group[0], cells, standing))
+            self._body = (made_of, question_details.body(group[0], cells, self.app.console, standing))
         others = [(n, one) for n, one in enumerate(self._queue.groups) if n != self._queue.index]
         return Parts(
             head=question_details.head(group, cells, self._people),
