@@ -34,8 +34,6 @@ WARM = (
     "deskmate.faces.cli.root_commands",
     "deskmate.faces.cli.run_command",
     "deskmate.faces.cli.team_commands",
-    "deskmate.faces.cli.plain.keyboard",
-    "deskmate.faces.tui.tui_start",
     "deskmate.app.session",
     "deskmate.tools.every_tool",
     "deskmate.models.wires.anthropic",
@@ -48,6 +46,8 @@ WARM = (
     "tree_sitter",
     "tree_sitter_bash",
 )
+# What only a person at a terminal needs. Forks of a larger process cost more.
+TERMINAL = ("deskmate.faces.cli.plain.keyboard", "deskmate.faces.tui.tui_start")
 
 
 class WarmRun:
@@ -151,9 +151,9 @@ def _write(file: int, data: bytes) -> None:
 # -- in the warm process ----------------------------------------------------------------------------
 
 
-def warm_up() -> None:
-    """Import all that a run imports, and build the models of pydantic that are built when first used."""
-    for module in WARM:
+def warm_up(*more: str) -> None:
+    """Import all that a run imports and `more`, and build the models of pydantic that are built when first used."""
+    for module in (*WARM, *more):
         importlib.import_module(module)
     models = BaseModel.__subclasses__()
     while models:
@@ -232,7 +232,7 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    warm_up()
+    warm_up(*TERMINAL)
     wanted = serve(socket.socket(fileno=int(sys.argv[1])))
     if wanted is not None:
         from deskmate.faces.cli.main import main

@@ -191,7 +191,9 @@ class Terminal:
         """Show what comes until something holds, bounded."""
         end = time.monotonic() + SECONDS
         while not holds():
-            assert time.monotonic() < end, "\n".join(["this was never seen; the screen:", *self.screen.lines])
+            # Of a program that has ended, nothing more comes.
+            is_late = self._ended or time.monotonic() > end
+            assert not is_late, "\n".join(["this was never seen; the screen:", *self.screen.lines])
             self._take_in(0.2)
 
     def see(self, text: str) -> None:

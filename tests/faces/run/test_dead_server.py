@@ -43,7 +43,7 @@ def test_an_address_of_the_settings_is_named_by_its_setting(tmp_path: Path, dead
         file = Path(place.env["HOME"]) / ".config/deskmate/settings.toml"
         file.write_text(f'sandbox = false\n[anthropic]\nbase_url = "{dead}"\n')
         bare = {name: value for name, value in place.env.items() if name != "ANTHROPIC_BASE_URL"}
-        end = type(place)(place.folder, bare).piped("", "run", "hi", "--max-time", "1")
+        end = type(place)(place.folder, bare).piped("", "run", "hi")
     assert f"Cannot connect to {dead} (from anthropic.base_url in {file}): " in end.stderr
 
 
