@@ -89,7 +89,9 @@ class QuestionsPanel(Widget):
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._pass_on = pass_on
+        # Kept, because a last event may come when they are removed already.
+        self._list = AnswerList(pass_on)
+        self._line = Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
         self._guard = KeyGuard(clock)
         self._queue = QuestionQueue()
         self._people = People({}, EMPTY, 0.0)
@@ -111,8 +113,8 @@ class QuestionsPanel(Widget):
     def compose(self) -> ComposeResult:
         """Yield the list of answers, and the input for the words of a no, hidden until it is needed."""
         with Vertical():
-            yield AnswerList(self._pass_on)
-            yield Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
+            yield self._list
+            yield self._line
 
     def show(self, session: Session, now: float) -> None:
         """Show the open questions."""
@@ -158,7 +160,7 @@ class QuestionsPanel(Widget):
     def focus(self, scroll_visible: bool = True) -> Self:
         """Give the keys to the list of answers."""
         # At once, so that the next key is handled here.
-        self.screen.set_focus(self.query_one(AnswerList), scroll_visible)
+        self.screen.set_focus(self._list, scroll_visible)
         return self
 
     def on_descendant_focus(self) -> None:
@@ -180,7 +182,7 @@ class QuestionsPanel(Widget):
         """Show the question in front from its beginning, with the first answer marked."""
         self._guard.renew()
         self._offset, self._is_read, self._refusal = 0, False, (0, "")
-        self.query_one(AnswerList).highlighted = 0
+        self._list.highlighted = 0
         question = self._queue.front
         if self.has_focus_within:
             self._had_keys = question
@@ -231,7 +233,7 @@ class QuestionsPanel(Widget):
         """Return why an answer does not count: the question is new, or part of what it allows was not seen."""
         if not self._guard.press():
             return "Not yet: this question is new. Press it again in a second."
-        if option.answer == "no" or (self._is_read and self.query_one(AnswerList).shows(index)):
+        if option.answer == "no" or (self._is_read and self._list.shows(index)):
             return ""
         if self._is_read:
             return "Not yet: all of the rule must be seen first."
@@ -254,20 +256,18 @@ class QuestionsPanel(Widget):
 
     def _ask_for_words(self) -> None:
         self._spoken_to = self._queue.front
-        self.query_one(AnswerList).display = False
-        line = self.query_one(Input)
-        line.display = True
-        self.screen.set_focus(line)
+        self._list.display = False
+        self._line.display = True
+        self.screen.set_focus(self._line)
 
     def action_unsay(self) -> None:
         """Close the input for a reason without sending anything."""
         if self._spoken_to is not None:
             self._spoken_to = None
-            line, answers = self.query_one(Input), self.query_one(AnswerList)
-            line.clear()
-            answers.display = True
-            self.screen.set_focus(answers)
-            line.display = False
+            self._line.clear()
+            self._list.display = True
+            self.screen.set_focus(self._list)
+            self._line.display = False
             self._draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -282,7 +282,7 @@ class QuestionsPanel(Widget):
         """Keep the words for a question that is not open any more: they become a message to its asker."""
         question = self._spoken_to
         if question is not None and not self._queue.has(question):
-            typed = self.query_one(Input).value
+            typed = self._line.value
             self.action_unsay()
             self.notify(
                 f"The question of {shown_name(question.member)} is not open any more. "
@@ -330,10 +330,10 @@ class QuestionsPanel(Widget):
         if not cells:
             # A hidden widget has no width. It is laid out again when it has one.
             return
-        answers, parts = self.query_one(AnswerList), self._parts(cells)
-        answers.offer(self._answers(cells))
+        parts = self._parts(cells)
+        self._list.offer(self._answers(cells))
         asked = self._answer_height(cells)
-        answers.styles.height = taken = max(min(asked, height - _LEAST_LINES), 1)
+        self._list.styles.height = taken = max(min(asked, height - _LEAST_LINES), 1)
         before, self._sheet = self._sheet, sheet(parts, self._offset, cells, height - taken)
         end_in_sight = self._offset + self._sheet.window >= len(parts.body)
         self._is_read = self._is_read or (self._sheet.window > 0 and end_in_sight)
