@@ -100,7 +100,7 @@ async def test_a_command_gets_the_text_as_one_argument_and_no_shell_reads_it(
     script.write_text(f'#!/bin/sh\nprintf "%s|" "$ANTHROPIC_API_KEY" "$@" > "{file}.new" && mv "{file}.new" "{file}"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     async with chat(harness, asks, notify=f"'{script}' 'a b' $HOME") as typist:
-        told = Told(typist.session, ANTHROPIC_API_KEY="sk-ant-api03-Zk3x9QpL7vT2mB8")
+        told = Told(typist.session, ANTHROPIC_API_KEY="sk-ant-" + "api03-Zk3x9QpL7vT2mB8")
         await typist.types("go")
         await typist.until(lambda session: bool(session.questions))
         eventually(file.exists)

@@ -170,8 +170,8 @@ async def test_colours_go_by_the_order_of_joining_those_who_left_counted(team: T
         "carol": "magenta",
         "dave": "green",
         "erin": "blue",
-        "frank": "cyan",
-        "grace": "yellow",
+        "frank": "bright_red",
+        "grace": "bright_cyan",
     }
 
 

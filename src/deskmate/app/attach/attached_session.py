@@ -18,18 +18,21 @@ from deskmate.app.session_events import Event, EventSource
 from deskmate.app.shown_team import ShownTeam
 from deskmate.app.teams import permit
 from deskmate.app.user_actions import open_team
-from deskmate.config import Settings, choose_model
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, log
+from deskmate.config import Settings, choose_model, environment
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.status import Status
 from deskmate.errors import BadSettings, Refused
+from deskmate.ports import Workspace
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Changed, Feed, Recorded, Seated, TeamStarted
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.folders import home_of, open_store, spent_elsewhere
+from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 # Nothing is written if the process that runs the team is killed, so its seat is checked this often.
 _SEAT_SECONDS = 3.0
@@ -57,7 +60,16 @@ async def attached(
         )
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         elsewhere = spent_elsewhere(reading.workspace, reading.team)
-        session = AttachedSession(reading, home, settings, team_state_of(store, settings, feed, elsewhere))
+        team_state = team_state_of(store, settings, feed, elsewhere)
+        workspace = LocalWorkspace(
+            reading.workspace,
+            reading.team,
+            USER,
+            environ=environment(),
+            sandbox=await anyio.to_thread.run_sync(sandbox_of, settings),
+            redaction=team_state.writer.redaction,
+        )
+        session = AttachedSession(reading, home, settings, team_state, workspace)
         await session.begin()
         async with task_group() as tasks:
             tasks.start_soon(session.keep)
@@ -69,10 +81,12 @@ async def attached(
 class AttachedSession(Session):
     """A team that another process runs, and a user who looks at it. What only that process can do raises Refused."""
 
-    def __init__(self, reading: Reading, home: str, settings: Settings, team_state: TeamState) -> None:
+    def __init__(
+        self, reading: Reading, home: str, settings: Settings, team_state: TeamState, workspace: Workspace
+    ) -> None:
         self._reading, self._home, self._settings, self._state = reading, home, settings, team_state
         self._shown = ShownTeam(team_state)
-        self.events = EventSource(self)
+        self.events, self.find = EventSource(self), workspace.find
         team_state.feed.listen(self.events.hear)
         self._listeners = [self.events.look]
         self._looked, self._turn = anyio.Event(), anyio.Lock()
