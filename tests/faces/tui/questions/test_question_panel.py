@@ -377,6 +377,20 @@ async def test_a_rule_that_is_not_all_in_sight_is_not_added(tmp_path: Path) -> N
 # -- mouse and scrolling --------------------------------------------------------------------------
 
 
+async def test_a_rule_below_the_fold_is_shown_by_the_first_key_and_added_by_the_second(tmp_path: Path) -> None:
+    async def wide(team: OpenTeam, clock: FakeClock) -> None:
+        await ask(team, "alice", "bash", {"command": "make"}, "", f"allow bash({'a' * 120})")
+
+    async with asking(tmp_path, wide, (80, 8)) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("2")
+        assert (app.answers, app.answer_list.highlighted) == ([], 1)
+        app.clock.advance(1)
+        await pilot.press("2")
+        await pilot.pause()
+        assert app.answers == [("alice", "always", "")]
+
+
 async def test_an_answer_can_be_clicked_once_the_question_was_seen(tmp_path: Path) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         await app.seen(pilot)

@@ -59,11 +59,11 @@ class AnswerList(OptionList):
         self.set_options(shown)
         self.highlighted = marked
 
-    def shows(self, index: int) -> bool:
-        """Return whether all lines of an answer are visible."""
-        begin = self._index_to_line[index]
-        top = self.scroll_offset.y
-        return top <= begin and begin + self._heights[index] <= top + self.scrollable_content_region.height
+    def mark(self, index: int, lines: int) -> bool:
+        """Mark an answer and scroll to it. Return whether so many of its lines were visible before."""
+        begin, top = self._index_to_line[index], self.scroll_offset.y
+        self.highlighted = index
+        return top <= begin and begin + lines <= top + self.scrollable_content_region.height
 
     async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled after what is pressed next.

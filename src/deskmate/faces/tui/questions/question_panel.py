@@ -218,9 +218,8 @@ class QuestionsPanel(Widget):
         """Give the chosen answer to the question in front, or say next to it why not."""
         message.stop()
         options = options_of(self._queue.group) if self._queue.group else []
-        if message.index >= len(options) or self._spoken_to is not None:
+        if self._spoken_to is not None or not (option := dict(enumerate(options)).get(message.index)):
             return
-        option = options[message.index]
         why = self._why_not(message.index, option)
         self._refusal = (message.index, why)
         if not why and option.with_words:
@@ -233,10 +232,11 @@ class QuestionsPanel(Widget):
         """Return why an answer does not count: the question is new, or part of what it allows was not seen."""
         if not self._guard.press():
             return "Not yet: this question is new. Press it again in a second."
-        if option.answer == "no" or (self._is_read and self._list.shows(index)):
+        was_visible = self._list.mark(index, len(option_rows(index + 1, option, self.size.width - 1)))
+        if option.answer == "no" or (self._is_read and (was_visible or option.answer == "yes")):
             return ""
         if self._is_read:
-            return "Not yet: all of the rule must be seen first."
+            return "Not yet: read the rule first."
         if not self._sheet.window:
             return "Not yet: too small to show it. Type /questions."
         below = len(self._body[1]) - self._offset - self._sheet.window
@@ -309,10 +309,10 @@ class QuestionsPanel(Widget):
         )
 
     def _answers(self, cells: int) -> list[list[Line]]:
-        """Return the lines of each possible answer."""
+        """Return the lines of each possible answer. A cell is left for a scroll bar."""
         options = options_of(self._queue.group) if self._queue.group else []
         refused, why = self._refusal
-        return [list(option_rows(n + 1, one, cells, why if n == refused else "")) for n, one in enumerate(options)]
+        return [list(option_rows(n + 1, one, cells - 1, why if n == refused else "")) for n, one in enumerate(options)]
 
     def _answer_height(self, cells: int) -> int:
         return 1 if self._spoken_to is not None else sum(map(len, self._answers(cells)))
