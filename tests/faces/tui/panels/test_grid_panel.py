@@ -21,7 +21,7 @@ async def test_a_key_shows_several_conversations_and_one_again(tmp_path: Path, s
     async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve")
         await screen.press("f7")
-        await screen.sees("─lead──", "─alice──", "─bob──", "parked: no money left", "rm -rf build")
+        await screen.sees("─lead──", "─alice──", "─bob──", "· parked: no money left", "? bash rm -rf build")
         compare(screen.app, "grid")
         await screen.press("f7")
         await screen.sees("make serve")
@@ -40,8 +40,8 @@ async def test_all_of_them_are_live(tmp_path: Path) -> None:
 async def test_a_click_chooses_who_is_written_to_and_reading_shows_only_that_one(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), LARGE) as screen:
         await screen.press("f7")
-        await screen.sees("─bob──")
-        y = next(y for y, line in enumerate(screen.lines) if "rm -rf build" in line)
+        await screen.sees("─bob──", "? bash rm -rf build")
+        y = next(y for y, line in enumerate(screen.lines) if "? bash rm -rf build" in line)
         await screen.pilot.click(offset=(screen.lines[y].index("rm -rf"), y))
         await screen.sees("to bob", "─lead──")
         await screen.press("f6")
