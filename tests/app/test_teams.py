@@ -5,15 +5,15 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
 import pytest
 
 from deskmate.app.build import team_state_of
 from deskmate.app.teams import Launchers, Teams
 from deskmate.config import Settings
-from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.log.names import LEAD, ROSTER, USER, mail
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.prompt.prompts import Reply
@@ -37,16 +37,20 @@ from deskmate.trust.team_signature import Signing
 pytestmark = pytest.mark.anyio
 
 
+@dataclass
 class Idle:
-    """Plays a teammate that never does anything."""
+    """Plays teammates that do nothing until they have left."""
+
+    team_state: TeamState
 
     async def play(self, name: str) -> None:
-        await anyio.sleep_forever()
+        while (await self.team_state.roster.refresh()).here(name):
+            await self.team_state.writer.store.changed({ROSTER: self.team_state.roster.state.number})
 
 
 def nobody(team_state: TeamState) -> dict[str, Launcher]:
     """Return launchers whose teammates do nothing."""
-    return {"inline": Idle()}
+    return {"inline": Idle(team_state)}
 
 
 @asynccontextmanager

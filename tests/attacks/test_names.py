@@ -146,6 +146,7 @@ def test_every_command_that_takes_a_name_is_tried() -> None:
         "board",
         "cost",
         "doctor",
+        "attach",
         "inbox",
         "resume",
         "run",

@@ -92,7 +92,7 @@ def test_a_line_that_was_changed_anyhow_tells_something_or_nothing(event: TeamEv
     fields = json.loads(to_line(event))
     key = data.draw(st.sampled_from(sorted(fields)))
     changed = from_line(json.dumps({**fields, key: data.draw(VALUES)}))
-    assert changed is None or isinstance(changed, Streamed | Recorded | Changed | Arrived | TeamStarted)
+    assert changed is None or isinstance(changed, Streamed | Recorded | Changed | Arrived | Printed | TeamStarted)
 
 
 @given(st.binary(max_size=50) | VALUES.map(lambda value: json.dumps(value).encode()))

@@ -32,6 +32,9 @@ class RunningTeam:
                     tasks.start_soon(self._copies.keep)
                     task_status.started()
         finally:
+            # Also if it is ended before the first copy was written.
+            with anyio.CancelScope(shield=True):
+                await self._copies.show()
             self._ended.set()
 
     async def gone(self) -> None:
