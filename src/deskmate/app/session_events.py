@@ -367,6 +367,8 @@ class Turns:
             with anyio.move_on_after(self._lull_seconds):
                 await self._until(is_known)
             if await self.is_still():
+                # What was written last, such as mail to the user, belongs to the turn.
+                await self._seen.look()
                 return
 
     async def is_over(self) -> bool:

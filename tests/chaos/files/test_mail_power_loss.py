@@ -18,6 +18,8 @@ from deskmate.testing import FakeClock
 from deskmate.testing.fake_disk import LosingFiles
 
 RUNS = 100
+# How much a power loss takes depends on when files were synced, so on a busy machine a hole may take more runs.
+MOST_RUNS = 2_000
 IDS = ["m0", "m1", "m2"]
 
 
@@ -25,7 +27,9 @@ IDS = ["m0", "m1", "m2"]
 @pytest.mark.anyio
 async def test_mail_is_heard_once_though_the_power_took_an_earlier_hearing_and_left_a_later_one(tmp_path: Path) -> None:
     holes = 0
-    for seed in range(RUNS):
+    for seed in range(MOST_RUNS):
+        if holes and seed >= RUNS:
+            break
         folder = tmp_path / str(seed)
         folder.mkdir()
         files = LosingFiles(folder, random.Random(seed), page=512)
