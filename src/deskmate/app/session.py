@@ -220,12 +220,12 @@ class Session:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions that wait for the user, in the order they were asked."""
-        return self._shown.questions.open
+        return self._shown.questions.open if self._shown.team_state is self._team_state else ()
 
     @property
     def letters(self) -> tuple[Letter, ...]:
         """The latest mail, oldest first."""
-        return self._shown.mail.letters
+        return self._shown.mail.letters if self._shown.team_state is self._team_state else ()
 
     @property
     def spent(self) -> Sum:
