@@ -6,6 +6,7 @@ import pytest
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, encode
+from deskmate.core.prompt.task_lines import line
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import (
     EMPTY,
@@ -29,7 +30,6 @@ from deskmate.core.team.tasks import (
     freed_by,
     in_progress_of,
     is_blocked,
-    line,
     parse_id,
     read_event,
 )

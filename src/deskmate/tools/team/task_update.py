@@ -13,9 +13,10 @@ from deskmate.core.log.names import IN_CHARGE, blob_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
 from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.prompt.task_lines import ids, line
 from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fields import TaskChange
-from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
+from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Ran, ToolContext
