@@ -55,10 +55,17 @@ class GitProgram:
     ) -> tuple[int, str]:
         """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
-        given = {"input": text.encode()} if text is not None else {"stdin": stdin or subprocess.DEVNULL}
+        given = text.encode() if text is not None else None
         try:
-            ran = subprocess.run(  # type: ignore[call-overload]
-                command, cwd=self.folder, env=self._environ, capture_output=True, timeout=seconds, check=False, **given
+            ran = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self._environ,
+                input=given,
+                stdin=(stdin or subprocess.DEVNULL) if given is None else None,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise GitFailed(f"git {words[0]} took more than {seconds:g} s", -1) from error

@@ -1,14 +1,13 @@
 """A member's own copy of the repository, and how its work gets out of it.
 
 Git inside the tree runs in the member's sandbox, because the member may have changed anything there. What it offers
-comes out as one file of packed objects, which git checks object by object before it takes them.
+comes out as one file of packed objects. Git checks these one by one before it takes them.
 """
 
-import io
 import os
 import shlex
-from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from anyio import to_thread
 
@@ -28,10 +27,11 @@ _GIT = shlex.join(["git", *SAFE])
 
 
 class OwnTree:
-    """The tree of one member. `workspace`: the folder of the tree, where its commands run."""
+    """The tree of one member. `workspace`: the same folder, as the member's tools see it."""
 
     def __init__(self, workspace: LocalWorkspace, branch: TeamBranch, member: str) -> None:
         self._workspace, self._branch, self._member = workspace, branch, member
+        self._root = Path(workspace.root)
 
     @property
     def branch(self) -> str:
@@ -41,26 +41,27 @@ class OwnTree:
     async def offer(self, message: str) -> str | None:
         """Commit everything in the tree, and take it into the repository. Return the commit, None if nothing is new.
 
-        Raises ToolError if files have conflict markers that a merge left, or if git fails.
+        Raises ToolError if a merge left conflict markers in files, or if git fails.
         """
-        tip = await to_thread.run_sync(self._branch.tip)
-        assert tip is not None, "a tree is made from the branch"
+        tip = await self._tip()
         await self._commit(message, tip)
-        commit = await self._head()
-        if await to_thread.run_sync(self._branch.contains, commit, tip):
+        commit = await to_thread.run_sync(head_commit, self._root)
+        if commit is None:
+            raise ToolError("Your tree has no commit: its .git folder is damaged. Tell the lead.")
+        if commit != tip and not await to_thread.run_sync(self._take, commit, tip):
             return None
-        await to_thread.run_sync(self._take, commit)
-        return commit
+        return None if commit == tip else commit
 
     async def _commit(self, message: str, tip: str) -> None:
         ran = await self._run(
             "set -e",
-            "left=$(git diff --name-only --diff-filter=U -z"
+            "unmerged=$(git diff --name-only --diff-filter=U -z"
             " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
-            f'[ -z "$left" ] || {{ printf "%s\\n" "$left"; exit {_UNRESOLVED}; }}',
+            f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
             f"{_GIT} add -A -- .",
-            "git diff --cached --quiet && [ ! -e .git/MERGE_HEAD ]"
-            f" || {_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
+            "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
+            f"  {_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
+            "fi",
             f"printf '%s\\n' HEAD ^{tip} | {_GIT} pack-objects -q --revs --thin --stdout > {_PACK}",
         )
         if ran.exit == _UNRESOLVED:
@@ -68,51 +69,36 @@ class OwnTree:
         if ran.exit != 0:
             raise ToolError(f"Your changes could not be committed: {ran.output.strip() or ran.ended}")
 
-    async def _head(self) -> str:
-        commit = await to_thread.run_sync(head_commit, self._root)
-        if commit is None:
-            raise ToolError("Your tree has no commit: its .git folder is damaged. Tell the lead.")
-        return commit
-
-    @property
-    def _root(self) -> "os.PathLike[str]":
-        from pathlib import Path
-
-        return Path(self._workspace.root)
-
-    def _take(self, commit: str) -> None:
-        with resolved(self._root, _PACK) as place, opened(place) as fd, io.open(os.dup(fd), "rb") as pack:
+    def _take(self, commit: str, tip: str) -> bool:
+        """Take a commit into the repository. Return whether it has anything that the branch does not have."""
+        with resolved(self._root, _PACK) as place, opened(place) as fd, os.fdopen(os.dup(fd), "rb") as pack:
             self._branch.take_in(pack, commit, f"offers/{self._member}")
         with suppress(OSError):
-            os.unlink(os.path.join(self._root, _PACK))
+            os.unlink(self._root / _PACK)
+        return not self._branch.contains(commit, tip)
 
     async def update(self) -> bool:
         """Bring the tree to the tip of the branch, if everything in it is merged. Return whether it is there now."""
-        tip = await to_thread.run_sync(self._branch.tip)
-        if tip is None:
-            return False
+        tip = await self._tip()
         await to_thread.run_sync(self._branch.keep, f"trees/{self._member}", tip)
         ran = await self._run(
+            "set -e",
             'test -z "$(git status --porcelain)"',
             f"git merge-base --is-ancestor HEAD {tip}",
             f"{_GIT} checkout -q --detach {tip}",
         )
         return ran.exit == 0
 
-    async def merge_branch(self) -> bool:
-        """Merge the branch into the tree, and leave conflicts in the files. Return whether there were none."""
+    async def merge_branch(self) -> None:
+        """Merge the branch into the tree. Conflicts are left in the files, for the member to resolve."""
+        await self._run(f"{_GIT} merge -q --no-ff --no-edit {await self._tip()}")
+
+    async def _tip(self) -> str:
         tip = await to_thread.run_sync(self._branch.tip)
-        ran = await self._run(f"{_GIT} merge -q --no-ff --no-edit {tip}")
-        return ran.exit == 0
+        if tip is None:
+            raise ToolError(f"The branch {self._branch.name} is gone. Tell the lead: only the user can bring it back.")
+        return tip
 
-    async def _run(self, *steps: str) -> Ran:
-        return await self._workspace.run(
-            " && ".join(steps) if steps[0] != "set -e" else "\n".join(steps),
-            timeout_seconds=SECONDS,
-            blob=f"{self._member}-tree.txt",
-        )
-
-
-def message_of(subject: str, task: int, trailers: Sequence[str]) -> str:
-    """Return the message of a commit for a task."""
-    return "\n".join([subject, "", f"Deskmate-Task: #{task}", *trailers])
+    async def _run(self, *lines: str) -> Ran:
+        name = f"{self._member}-tree.txt"
+        return await self._workspace.run("\n".join(lines), timeout_seconds=SECONDS, blob=name)

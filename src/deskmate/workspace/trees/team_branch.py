@@ -129,4 +129,3 @@ class TeamBranch:
                 raise
             return False
         return True
-

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from deskmate.core.log.names import known_name
 from deskmate.core.values import frozen
-from deskmate.fs.safe_files import regular_file
 from deskmate.workspace.git.repositories import git_folder
-from deskmate.workspace.trees.git_program import SAFE, GitProgram, missing
+from deskmate.workspace.trees.git_program import GitProgram, missing
 
 FOLDER = "trees"
 # Names of trees that are being made or removed. No member can have such a name.
@@ -90,10 +89,11 @@ class TreePlaces:
         return place
 
     def _fill(self, tree: Path, commit: str) -> None:
+        (tree / ".git").mkdir()
         git = GitProgram(tree / ".git", self._environ)
         format_ = self.git.line("rev-parse", "--show-object-format")
         # Not by `clone`: that would copy every branch and tag, and nobody needs them here.
-        self.git.run("init", "--quiet", "--template=", f"--object-format={format_}", str(tree))
+        git.run("init", "--quiet", "--template=", f"--object-format={format_}")
         (tree / ".git/objects/info/alternates").write_bytes(os.fsencode(self.repository / "objects") + b"\n")
         (tree / ".git/info").mkdir(exist_ok=True)
         (tree / ".git/info/exclude").write_text("/.teams/\n/.tasks/\n")
@@ -120,16 +120,3 @@ class TreePlaces:
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(tree.path, gone)
         shutil.rmtree(gone)
-
-
-def copy_listed(workspace: Path, tree: Path, names: list[str]) -> None:
-    """Copy files that git ignores and the user wants in every tree. Existing files and links are left alone."""
-    for name in names:
-        target = tree / name
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with regular_file(workspace / name) as fd, open(os.dup(fd), "rb") as source:
-                target.write_bytes(source.read())
-
-
-__all__ = ["SAFE", "Tree", "TreePlaces", "copy_listed"]
