@@ -188,6 +188,23 @@ class Workspace(Protocol):
         """Return what was stored under a path."""
 
 
+class MemberTree(Protocol):
+    """A member's own copy of the repository. Others see its work once that is merged into the team's branch."""
+
+    @property
+    def branch(self) -> str:
+        """The branch that the work is merged into."""
+
+    async def offer(self, message: str) -> str:
+        """Commit everything that is new, and take it into the repository. Return the commit of the tree."""
+
+    async def update(self) -> bool:
+        """Bring the tree to the tip of the branch. Return False if it has work that is not merged."""
+
+    async def merge_branch(self) -> None:
+        """Merge the branch into the tree, and leave conflicts in the files."""
+
+
 class Background(Protocol):
     """What an agent has started without waiting for it."""
 
@@ -244,20 +261,26 @@ class Tasks(Protocol):
     ) -> Task:
         """Mark a task as done."""
 
+    async def offer(
+        self, by: str, task: int, epoch: int, commit: str, *, receipt: Receipt | None = None, cause: str | None = None
+    ) -> Task:
+        """Offer the work on a task for merging."""
+
+    async def settled(self, task: int, offer: int) -> Task:
+        """Return a task once the work that record `offer` offered is merged or returned."""
+
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
         """Drop a task and every edge to and from it."""
 
 
 class Delivered(Protocol):
-    """The recipients of a broadcast."""
+    """The recipients of a broadcast: members whose mailbox has it, and members it did not reach."""
 
     @property
-    def reached(self) -> tuple[str, ...]:
-        """Members whose mailbox has it."""
+    def reached(self) -> tuple[str, ...]: ...
 
     @property
-    def missed(self) -> tuple[str, ...]:
-        """Members it did not reach."""
+    def missed(self) -> tuple[str, ...]: ...
 
 
 class Mail(Protocol):
@@ -327,6 +350,10 @@ class ToolContext(Protocol):
     @property
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
+
+    @property
+    def tree(self) -> MemberTree | None:
+        """The agent's own tree, or None if it works in the folder of the user."""
 
     @property
     def redaction(self) -> Redaction:

@@ -31,10 +31,9 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, Tool, ToolContext, Workspace
+from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
-from deskmate.runtime.events import Feed
 from deskmate.runtime.perform.live_words import tell_output
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -90,6 +89,11 @@ class CallContext:
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
         return self.parts.workspace
+
+    @property
+    def tree(self) -> MemberTree | None:
+        """The agent's own tree, if it has one."""
+        return self.parts.tree
 
     @property
     def redaction(self) -> Redaction:
@@ -244,8 +248,7 @@ class Calls:
     def _journalled(self, id_: str) -> tuple[str, ...]:
         """Return the values that the journal fixed for a call."""
         began = (entry for _, entry in reversed(self._transcript.entries) if isinstance(entry, Began))
-        found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
-        return tuple(found)
+        return tuple(next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ()))
 
     async def foreseen(self, view: View) -> Mapping[str, Settle]:
         """Return results of calls that the user would be asked about now but that would change nothing."""
@@ -284,17 +287,14 @@ class Calls:
         async with task_group() as tasks:
             if call.tool == COMMAND_TOOL:
                 printed = self._printed.setdefault(call.id, LiveOutput())
-                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, *self._telling)
+                feed, redaction = self._team_state.feed, self._team_state.writer.redaction
+                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, feed, redaction)
             result = await self._bounded(call.id, await self._result(call))
             tasks.cancel_scope.cancel()
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._end([result.did(call.id)])
         self._printed.pop(call.id, None)
-
-    @property
-    def _telling(self) -> tuple[Feed, Redaction]:
-        return self._team_state.feed, self._team_state.writer.redaction
 
     async def _end(self, ends: Iterable[Did]) -> None:
         """Record the ends of calls, together with those of calls that end while this waits for its turn."""

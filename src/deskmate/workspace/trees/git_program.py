@@ -5,6 +5,7 @@ run in a folder that a member can write to. What a member's tree has to say is r
 """
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ SAFE = (
     *("-c", "submodule.recurse=false"),
     *("-c", "advice.detachedHead=false"),
 )
+# The same for the shell of a sandbox.
+SAFE_GIT = shlex.join(["git", *SAFE])
 # Who commits if the user has not told git a name.
 NAME, EMAIL = "Deskmate", "deskmate@localhost"
 _OLDEST = (2, 38)

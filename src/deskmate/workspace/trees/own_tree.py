@@ -16,14 +16,13 @@ from deskmate.ports import Ran
 from deskmate.workspace.git.revisions import head_commit
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.paths import resolved
-from deskmate.workspace.trees.git_program import SAFE
+from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.workspace_files import opened
 
 SECONDS = 300.0
 _PACK = ".git/deskmate.pack"
 _UNRESOLVED = 3
-_GIT = shlex.join(["git", *SAFE])
 
 
 class OwnTree:
@@ -38,8 +37,8 @@ class OwnTree:
         """The branch that the work is merged into."""
         return self._branch.name
 
-    async def offer(self, message: str) -> str | None:
-        """Commit everything in the tree, and take it into the repository. Return the commit, None if nothing is new.
+    async def offer(self, message: str) -> str:
+        """Commit everything that is new in the tree, and take it into the repository. Return the commit of the tree.
 
         Raises ToolError if a merge left conflict markers in files, or if git fails.
         """
@@ -48,9 +47,8 @@ class OwnTree:
         commit = await to_thread.run_sync(head_commit, self._root)
         if commit is None:
             raise ToolError("Your tree has no commit: its .git folder is damaged. Tell the lead.")
-        if commit != tip and not await to_thread.run_sync(self._take, commit, tip):
-            return None
-        return None if commit == tip else commit
+        await to_thread.run_sync(self._take, commit)
+        return commit
 
     async def _commit(self, message: str, tip: str) -> None:
         ran = await self._run(
@@ -58,24 +56,22 @@ class OwnTree:
             "unmerged=$(git diff --name-only --diff-filter=U -z"
             " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
             f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
-            f"{_GIT} add -A -- .",
+            f"{SAFE_GIT} add -A -- .",
             "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
-            f"  {_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
+            f"  {SAFE_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
             "fi",
-            f"printf '%s\\n' HEAD ^{tip} | {_GIT} pack-objects -q --revs --thin --stdout > {_PACK}",
+            f"printf '%s\\n' HEAD ^{tip} | {SAFE_GIT} pack-objects -q --revs --thin --stdout > {_PACK}",
         )
         if ran.exit == _UNRESOLVED:
             raise ToolError(f"These files still have conflict markers: {ran.output.strip()}. Resolve them first.")
         if ran.exit != 0:
             raise ToolError(f"Your changes could not be committed: {ran.output.strip() or ran.ended}")
 
-    def _take(self, commit: str, tip: str) -> bool:
-        """Take a commit into the repository. Return whether it has anything that the branch does not have."""
+    def _take(self, commit: str) -> None:
         with resolved(self._root, _PACK) as place, opened(place) as fd, os.fdopen(os.dup(fd), "rb") as pack:
             self._branch.take_in(pack, commit, f"offers/{self._member}")
         with suppress(OSError):
             os.unlink(self._root / _PACK)
-        return not self._branch.contains(commit, tip)
 
     async def update(self) -> bool:
         """Bring the tree to the tip of the branch, if everything in it is merged. Return whether it is there now."""
@@ -85,13 +81,13 @@ class OwnTree:
             "set -e",
             'test -z "$(git status --porcelain)"',
             f"git merge-base --is-ancestor HEAD {tip}",
-            f"{_GIT} checkout -q --detach {tip}",
+            f"{SAFE_GIT} checkout -q --detach {tip}",
         )
         return ran.exit == 0
 
     async def merge_branch(self) -> None:
         """Merge the branch into the tree. Conflicts are left in the files, for the member to resolve."""
-        await self._run(f"{_GIT} merge -q --no-ff --no-edit {await self._tip()}")
+        await self._run(f"{SAFE_GIT} merge -q --no-ff --no-edit {await self._tip()}")
 
     async def _tip(self) -> str:
         tip = await to_thread.run_sync(self._branch.tip)

@@ -8,7 +8,7 @@ safe.
 import re
 from typing import IO
 
-from deskmate.core.values import frozen
+from deskmate.core.prompt.merge_texts import MergeConflict
 from deskmate.errors import ToolError
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
@@ -19,14 +19,6 @@ _HUNK = re.compile(r"^<{7} .*?^>{7} [^\n]*$", re.MULTILINE | re.DOTALL)
 _HUNK_SHOWN, _HUNKS_SHOWN, _FILES_SHOWN = 1500, 6, 20
 # In the message of a merge: which task of which team it merged.
 TASK, TEAM = "Deskmate-Task", "Deskmate-Team"
-
-
-@frozen
-class Conflict:
-    """Two commits that cannot be merged. `files`: where. `hunks`: the places, as git writes them into the files."""
-
-    files: tuple[str, ...]
-    hunks: str
 
 
 class TeamBranch:
@@ -87,7 +79,7 @@ class TeamBranch:
         printed = self._git.run("diff", "--name-only", "-z", "--no-renames", base, commit)[1]
         return [name for name in printed.split("\0") if name]
 
-    def merge(self, tip: str, commit: str) -> str | Conflict:
+    def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
         words = ("merge-tree", "--write-tree", "--name-only", "-z", tip, commit)
         status, printed = self._git.run(*words, fails=(_CONFLICT,))
@@ -95,7 +87,8 @@ class TeamBranch:
         if status == 0:
             return tree.strip()
         files = tuple(dict.fromkeys(rest[: rest.index("")] if "" in rest else rest))
-        return Conflict(files[:_FILES_SHOWN], self._hunks(tree.strip(), files))
+        rivals = tuple(self._rivals(commit, tip, files))
+        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree.strip(), files), rivals)
 
     def _hunks(self, tree: str, files: tuple[str, ...]) -> str:
         """Return the conflicting places, bounded. A file that one side deleted or that is binary has none."""
@@ -108,11 +101,15 @@ class TeamBranch:
                 break
         return "\n".join(found[:_HUNKS_SHOWN])
 
-    def rivals(self, commit: str, tip: str, files: tuple[str, ...]) -> list[str]:
+    def _rivals(self, commit: str, tip: str, files: tuple[str, ...]) -> list[str]:
         """Return the subjects of what was merged into these files since a commit left the branch."""
         base = self._git.line("merge-base", commit, tip)
         words = ("log", "--first-parent", "--format=%s", "-n", "5", f"{base}..{tip}", "--", *files)
         return self._git.run(*words)[1].splitlines()
+
+    def is_same(self, commit: str, other: str) -> bool:
+        """Tell whether two commits have the same files."""
+        return self._git.line("rev-parse", f"{commit}^{{tree}}") == self._git.line("rev-parse", f"{other}^{{tree}}")
 
     def commit_merge(self, tree: str, tip: str, commit: str, subject: str, task: int) -> str:
         """Write the commit that merges a task's work, and return it. The branch does not move yet."""
