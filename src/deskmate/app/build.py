@@ -36,6 +36,7 @@ from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.events import Feed
+from deskmate.runtime.merge_queue import MergeQueue
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -50,6 +51,8 @@ from deskmate.trust.project_files import environment_of, notes_of, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.team_trees import TeamTrees
+from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
     import httpx2
@@ -63,7 +66,8 @@ class TeamParts:
 
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
-    for the lead alone. `consent`: what of the workspace is used, for teammates in another process.
+    for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
+    teammates have trees of their own.
     """
 
     team: str
@@ -75,6 +79,7 @@ class TeamParts:
     notes: tuple[str, str]
     skills: dict[str, Skill]
     sandbox: Sandbox
+    places: TreePlaces
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
@@ -99,7 +104,8 @@ class TeamParts:
         planning = joined is not None and bool(joined.plan)
         model = joined.model if joined else None
         parts = self._parts(member.name, AgentKind.TEAMMATE, member.agent_type, model=model)
-        parts = replace(parts, workspace=self._workspace(member.name))
+        workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
+        parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
         makings = self._makings(member, parts)
         return parts, Started(
             name=member.name,
@@ -118,6 +124,8 @@ class TeamParts:
         team_state = self.team_state
         async with team_state.writer.store.hold(name, f"process {os.getpid()}", wait=wait):
             member = (await team_state.roster.refresh()).members[name]
+            if member.isolated:
+                await self._trees.make(name, self.workspace)
             parts, started = self.teammate(member)
             await self.sweep(name)
             if not member.only_user:
@@ -139,7 +147,9 @@ class TeamParts:
 
     async def sweep(self, name: str) -> None:
         """End the commands that an earlier process of a member left running. Call it while holding its seat."""
-        await self._workspace(name).sweep()
+        member = self.team_state.roster.state.members.get(name)
+        isolated = member is not None and member.isolated
+        await (self._trees.of(name)[0] if isolated else self._workspace(name)).sweep()
 
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return a member's workspace. Its commands are listed in the folder of its team, the lead's first one."""
@@ -149,14 +159,24 @@ class TeamParts:
             Path(self.workspace.root), team, name, environ=environment(), sandbox=self.sandbox, redaction=redaction
         )
 
+    @property
+    def _trees(self) -> TeamTrees:
+        team, redaction = self.team_state.roster.state.team, self.team_state.writer.redaction
+        return TeamTrees(self.places, team, Path(self.workspace.root), environment(), self.sandbox, redaction)
+
+    def merge_queue(self) -> MergeQueue:
+        """Return the queue that merges the work of teammates with trees of their own."""
+        return MergeQueue(self.team_state, self._trees.target(), self.settings.check)
+
     def hires(self, joined: Joined) -> Joined:
-        """Return a teammate as it will run. Raises Refused if its model cannot be used."""
+        """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""
         if joined.model:
             try:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave model out for the one you have.") from error
-        return joined.model_copy(update={"launcher": self.settings.launcher})
+        isolation = self.places.isolation_of(joined, self.settings.isolation)
+        return joined.model_copy(update={"launcher": self.settings.launcher, "isolation": isolation})
 
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name.
@@ -212,6 +232,7 @@ class TeamParts:
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
         # Plan mode is temporary, and the system prompt is for the work after it.
         works = work_mode.model_copy(update={"planning": False})
+        seen = {"workspace": parts.workspace.root, "merges_into": parts.tree.branch} if parts.tree else {}
         own = [tool.name for tool in self._own_tools(me.kind)]
         return made_of(
             name=name,
@@ -221,7 +242,7 @@ class TeamParts:
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
             tools=[tool for tool in parts.tools if has_tool(works, me, tool, own)],
             barred=work_mode.barred or (),
-            environment=self.environment,
+            environment=self.environment.model_copy(update=seen),
             notes=notes,
             notes_file=file,
             skills=self.skills.values(),
@@ -313,6 +334,7 @@ def team_parts_of(
         skills=skills_of(consent.definitions, place, settings.skills_folder),
         sandbox=sandbox,
         consent=consent,
+        places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from deskmate.core.policy.claude_rules import is_of_home, translate
-from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
+from deskmate.core.policy.permissions import Effect, Isolation, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 from deskmate.errors import Problem
 
@@ -158,6 +158,10 @@ class Written(Table):
     max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
+    isolation: Annotated[Isolation, Field(strict=False)] = Field(
+        Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
+    )
+    check: str = Field("", description='a command such as "make test", or nothing')
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

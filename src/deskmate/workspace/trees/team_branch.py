@@ -45,13 +45,18 @@ class TeamBranch:
 
     def keep(self, what: str, commit: str) -> None:
         """Keep a commit and all before it from being collected, until `let_go`."""
-        self._git.run("update-ref", self._kept(what), commit)
+        self._git.run("update-ref", self.ref_of(what), commit)
+
+    def kept(self, what: str) -> str | None:
+        """Return the commit that is kept under a name, or None."""
+        return self._git.commit_of(self.ref_of(what))
 
     def let_go(self, what: str) -> None:
         """Stop keeping a commit."""
-        self._git.run("update-ref", "-d", self._kept(what))
+        self._git.run("update-ref", "-d", self.ref_of(what))
 
-    def _kept(self, what: str) -> str:
+    def ref_of(self, what: str) -> str:
+        """Return the name under which git keeps a commit."""
         return f"refs/deskmate/{self._team}/{what}"
 
     def take_in(self, pack: IO[bytes], commit: str, what: str) -> None:

@@ -12,7 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deskmate.core.log.names import known_name
+from deskmate.core.policy.permissions import Isolation
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
+from deskmate.errors import Refused
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.trees.git_program import GitProgram, missing
 
@@ -63,6 +67,19 @@ class TreePlaces:
         if under_way := next((name for name in _UNDER_WAY if (self._checkout / name).exists()), None):
             return f"a merge or rebase is under way in this repository ({under_way})"
         return ""
+
+    def isolation_of(self, joined: Joined, usual: Isolation) -> str | None:
+        """Return `own` for a teammate that gets a tree of its own, else None. `usual`: what the settings say.
+
+        Raises Refused if it should have one and cannot.
+        """
+        wanted = Isolation(joined.isolation or usual)
+        if wanted is Isolation.SHARED or joined.agent_type is not AgentType.GENERAL:
+            return None
+        why = self.refusal()
+        if why and wanted is Isolation.OWN:
+            raise Refused(f"'{joined.name}' cannot have its own copy of the repository: {why}", "Leave isolation out.")
+        return None if why else Isolation.OWN
 
     def _head(self) -> str | None:
         """Return the commit of the user's checkout. A worktree has a HEAD of its own."""
