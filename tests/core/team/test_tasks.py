@@ -19,8 +19,10 @@ from deskmate.core.team.tasks import (
     Completed,
     Created,
     Deleted,
+    Offered,
     Receipt,
     Released,
+    Returned,
     Task,
     TaskEdited,
     assigned,
@@ -218,6 +220,8 @@ EVENTS: list[tuple[str, BoardEvent]] = [
     ("task_claimed", Claimed(by="bob", at=1.5, task=3, epoch=0)),
     ("task_assigned", Assigned(by="lead", at=1.5, task=3, owner="bob", epoch=0)),
     ("task_released", Released(by="bob", at=1.5, task=3, epoch=1, note="half")),
+    ("task_offered", Offered(by="bob", at=1.5, task=3, epoch=1, commit="a" * 40, cause="bob:2.0")),
+    ("task_returned", Returned(by="bob", at=1.5, task=3, offer=4, reason="conflict")),
     (
         "task_completed",
         Completed(
