@@ -93,7 +93,7 @@ def prepare() -> Path:
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadSettings(
-            f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you may write to."
+            f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you can write to."
         ) from error
     _commit(folder)
     return folder

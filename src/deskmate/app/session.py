@@ -296,7 +296,7 @@ class Session:
         member = self._teammate(name)
         if not isinstance(member.status, Parked) and not member.held:
             word = status_word(member.status)
-            raise Refused(f"'{name}' is {word}, neither parked nor interrupted", "Send it a message instead.")
+            raise Refused(f"'{name}' is {word}, not parked or interrupted", "Send it a message instead.")
         await self.say(GO_ON, name)
 
     def capped(self, name: str) -> str | None:
@@ -348,7 +348,9 @@ class Session:
         rule = question.rule if answer == "always" else None
         # A member of the same name in the next team could take this as the answer to its own question.
         if question.key not in {one.key for one in self.questions}:
-            raise Refused(f"The question of '{question.member}' is not open any more", "Look at the open questions.")
+            raise Refused(
+                f"The question of '{question.member}' is no longer open", "To see the open questions: /questions"
+            )
         try:
             with self._shown.questions.closing(question):
                 await self._mailbox.answer(question.member, message)
@@ -380,7 +382,7 @@ class Session:
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.transcript.last_words:
-            raise Refused("The lead has not said anything yet, so there is nothing to summarize")
+            raise Refused("The lead has not said anything yet, so there is nothing to summarise")
         await self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:

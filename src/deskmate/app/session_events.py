@@ -206,7 +206,10 @@ class EventSource:
         still counts. Raises Refused if another turn goes on.
         """
         if self._in_turn:
-            raise Refused("Another turn of this session is still running", "Wait for its end, or say more with say().")
+            raise Refused(
+                "Another turn of this session is still running",
+                "Wait until it ends, or add a message to it with say().",
+            )
         self._in_turn = True
         queue = EventQueue()
         try:

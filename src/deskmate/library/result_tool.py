@@ -43,7 +43,7 @@ class ResultTool(Described):
     async def run(self, arguments: BaseModel, context: ToolContext) -> Result:
         """Take the result."""
         self.values[context.call] = _value(arguments)
-        return Result("The result is handed in. End your turn now with one sentence.")
+        return Result("The result is submitted. End your turn now with one sentence.")
 
     def found_in(self, entries: Sequence[tuple[int, Entry]]) -> HandedIn | None:
         """Return the result that a lead handed in last since the user's last message, if any."""

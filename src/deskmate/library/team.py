@@ -158,7 +158,7 @@ class Team:
         if wanted and outcome.has_result:
             return outcome
         if wanted and outcome.end == "answered":
-            message = f"The lead of team '{outcome.team}' handed in no result"
+            message = f"The lead of team '{outcome.team}' submitted no result"
             raise NoResult(message, outcome, "To ask again: resume(result_type=...)")
         return outcome.checked()
 
@@ -211,7 +211,7 @@ def run_sync(
 
 def _checked(goal: str) -> str:
     if not goal.strip():
-        raise BadInput("The goal is empty", "Say what the team is to do.")
+        raise BadInput("The goal is empty", "Say what the team should do.")
     return goal
 
 

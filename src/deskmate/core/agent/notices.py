@@ -107,7 +107,7 @@ def lost_text(board: BoardState, lost: tuple[int, ...]) -> str:
 def _lost(task: Task | None, id_: int) -> str:
     lost = f"Task #{id_} is no longer yours."
     if task is None:
-        return f"{lost} It is not on the board any more."
+        return f"{lost} It is no longer on the board."
     if not task.is_open:
         return f"{lost} It is {task.status}."
     now = f"It belongs to {task.owner} now." if task.owner else "It has no owner now."

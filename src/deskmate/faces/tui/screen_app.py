@@ -153,7 +153,7 @@ class DeskmateApp(App[None]):
                 text = await edit_text(draft.whole, environment())
             draft.replace_all(clean(text))
         except SuspendNotSupported:
-            self.note("An editor needs a terminal")
+            self.note("The editor needs a terminal")
         except DeskmateError as error:
             self.note(error_text(error, before=""))
 
@@ -212,7 +212,7 @@ class DeskmateApp(App[None]):
         if name not in self._session.busy:
             return False
         self._do(self._session.interrupt(name))
-        self.note(f"{name} is interrupted. It waits until you write to it")
+        self.note(f"{name} was interrupted. It waits until you write to it")
         return True
 
     def on_draft_ended(self) -> None:
