@@ -277,7 +277,7 @@ def test_a_wrong_flag_is_named(home: dict[str, str]) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], file: Path) -> None:
     file.write_bytes(b"model = '\xff'")
-    with pytest.raises(BadSettings, match=f"^{file} is not UTF-8 from byte 9 on"):
+    with pytest.raises(BadSettings, match=f"^{file} is not valid UTF-8 at byte 9"):
         load(home)
 
 
@@ -359,13 +359,13 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
         ({}, "There is no API key"),
         (
             LOCAL,
-            "No model is set, and Deskmate cannot know which ones http://localhost:11434/v1 has. Set one with --model",
+            "No model is set, and Deskmate does not know which models http://localhost:11434/v1 has. Set one",
         ),
         (
             {**BOTH, "DESKMATE_MODEL": "llama3:8b"},
-            "The provider of the model 'llama3:8b' is not known. Write anth",
+            "The model 'llama3:8b' does not begin with a known provider. Write anth",
         ),
-        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The provider of the model 'ollama' is not known"),
+        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The model 'ollama' does not begin with a known provider"),
         (
             {**BOTH, "DESKMATE_MODEL": "openai:"},
             "'openai:' does not name a model. Write its name after the colon, as in openai:gpt",

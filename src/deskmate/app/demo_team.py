@@ -197,7 +197,7 @@ class DemoAct:
 
     @property
     def resumes(self) -> bool:
-        """Whether it goes on with the team of the act before."""
+        """Whether it continues with the team of the act before."""
         return self.killed is not None
 
     def feed(self) -> Feed:

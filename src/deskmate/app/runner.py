@@ -63,7 +63,7 @@ class Outcome:
     still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
     lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id. `files`: what
     members changed with `write_file` and `edit_file`, by path. What commands changed is not included. `result`: what
-    the lead handed in, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
+    the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
     """
 
     team: str
@@ -284,7 +284,7 @@ async def to_rest(teams: Teams, agent: Agent, *, told: bool) -> Outcome:
         await tell(teams.current, GO_ON)
         told = True
     start = await TurnStart.of(teams, agent, {})
-    # The work that goes on began earlier, so all that was changed belongs to it.
+    # The work that continues began earlier, so all that was changed belongs to it.
     start = start if told else replace(start, answer_after=agent.transcript.asked_at, entries={})
     end = await agent.play(until_rest=True)
     return await start.outcome(teams, agent, end)

@@ -80,7 +80,7 @@ class Session:
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
 
     `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
-    `find`: returns the files that a glob pattern matches, without those that git ignores, latest changed first.
+    `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
     """
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
@@ -125,7 +125,7 @@ class Session:
     async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
         """Say something to the lead, and yield what happens until nobody is working. The last event is TurnEnded.
 
-        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session goes on.
+        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session is running.
         """
         start = await TurnStart.of(self._teams, self._agent, self._ends)
         self._ends = start.entries
@@ -341,8 +341,8 @@ class Session:
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
         """Answer a question. The first answer counts. `always` also adds the rule that the question names.
 
-        For a plan, `always` means yes and accept edits from then on. Raises Refused if the question is not open any
-        more, and for `always` if no rule can cover the question.
+        For a plan, `always` means yes and accept edits from then on. Raises Refused if the question is no longer open,
+        and for `always` if no rule can cover the question.
         """
         message = answer_to(question, answer, words)
         rule = question.rule if answer == "always" else None

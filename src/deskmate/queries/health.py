@@ -282,7 +282,7 @@ def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
             return
         with telling(place), closing(PrivateFolder.of(place, (TEAMS,), Files(), create=False)) as folder:
             yield _lock(folder.path)
-            yield check_notices(folder, best_watch)
+            yield check_file_watch(folder, best_watch)
     except StoreError as error:
         yield error_check("locks", error)
 
@@ -292,22 +292,22 @@ def _lock(folder: Path) -> Check:
         # Open it twice, as two processes would: a granted lock alone does not show that it keeps others out.
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-") as first, open(first.name, "rb") as second:
             if try_lock(first.fileno()) and not try_lock(second.fileno()):
-                return Check("locks", "ok", "they work")
+                return Check("locks", "ok", "working")
     except OSError as error:
         words = f"no file can be locked in {folder}: {error.strerror}"
         return Check("locks", "bad", words, "Fix that, then run: deskmate doctor")
     return Check("locks", "bad", f"locks do not work in {folder}", "Choose a workspace on a local file system.")
 
 
-def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
+def check_file_watch(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
     """Check whether the system reports when a file changes."""
     with closing(watch()) as watching:
         try:
             watching.add(folder, ".gitignore")
         except OSError as error:
             late = f"changes of other processes are found by a check every {NET_SECONDS:g} s"
-            return Check("notices", "warn", f"{error.strerror or error}. So {late}", hint_of(error))
-    return Check("notices", "ok", "changed files are reported at once")
+            return Check("file watch", "warn", f"{error.strerror or error}. So {late}", hint_of(error))
+    return Check("file watch", "ok", "changed files are reported at once")
 
 
 def check_space(free_bytes: int) -> Check:

@@ -115,8 +115,8 @@ def test_progress_that_nobody_reads_does_not_keep_the_answer(tmp_path: Path) -> 
         ("<&-", ["run", "x"], Ended(0, "All green.\n", HEAD + SUM)),
         ("2>&-", ["run", "x"], Ended(0, "All green.\n", "")),
         ("2>&-", ["run", "x", "--model", "llama3"], Ended(2, "", "")),
-        (">&-", ["run", "x"], Ended(3, "", "deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt\n")),
-        (">&-", ["--version"], Ended(3, "", "deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt\n")),
+        (">&-", ["run", "x"], Ended(3, "", "deskmate: stdout is closed\nRedirect it, as in: > answer.txt\n")),
+        (">&-", ["--version"], Ended(3, "", "deskmate: stdout is closed\nRedirect it, as in: > answer.txt\n")),
         ("<&- >&- 2>&-", ["run", "x"], Ended(3, "", "")),
     ],
 )

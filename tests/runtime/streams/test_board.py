@@ -350,7 +350,7 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
     await process.board.refresh()
     wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
     assert await refused(process.board.edit("alice", 1, TaskChange(subject="new"))) == (
-        "Only bob, lead and user can edit task #1. Ask lead with SendMessage."
+        "Only bob, the lead and the user can edit task #1. Ask the lead with SendMessage."
     )
     assert (await team.board.refresh()).tasks[1].subject == "old"
 

@@ -222,7 +222,7 @@ async def test_a_flipped_bit_costs_one_message_and_is_told_once(
     flip(inbox, b"two", bit)
     (heard,) = await batches(team_on_disk.another())
     assert contents(envelopes(heard)) == ["one", "three"]
-    assert heard.damage == (f"{inbox}:2: no record, or its checksum does not hold",)
+    assert heard.damage == (f"{inbox}:2: not a record, or its checksum is wrong",)
     assert await batches(team_on_disk.another()) == []
     await send(team_on_disk.another(), "four")
     assert contents(await team_on_disk.another().hear("bob")) == ["four"]

@@ -126,8 +126,8 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
         (LEAD, {"taskId": 1, "addBlocks": ["#1"]}, "Task #1 cannot block itself. Leave #1 out."),
         (LEAD, {"taskId": 1, "addBlockedBy": [2]}, "Task #1 would wait for itself: #1 -> #2 -> #1. Remove one of …"),
         (LEAD, {"taskId": 2, "addBlocks": [1]}, "Task #2 would wait for itself: #2 -> #1 -> #2. Remove one of …"),
-        (LEAD, {"taskId": 1, "addBlocks": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
-        (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
+        (LEAD, {"taskId": 1, "addBlocks": [9]}, "There is no task #9. The highest number on the board is #3."),
+        (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "There is no task #9. The highest number on the board is #3."),
         (LEAD, {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
         (LEAD, {"taskId": 1, "owner": "carol"}, f"'carol' has left. {HERE}"),
         (LEAD, {"taskId": 1, "owner": "all"}, f"'all' is not on this team. {HERE}"),
@@ -137,7 +137,7 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
         (
             "bob",
             {"taskId": 1, "owner": "alice"},
-            "Only lead and user can assign tasks. Ask the lead to give #1 to 'alice'.",
+            "Only the lead and the user can assign tasks. Ask the lead to give #1 to 'alice'.",
         ),
         ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
         ("bob", {"taskId": 1, "status": "completed"}, "Task #1 is not yours. Take it first, with status in_progress."),
@@ -163,10 +163,14 @@ async def test_a_change_that_the_board_does_not_allow_is_refused_with_the_reason
         (LEAD, {"subject": "\t"}, "The subject is blank. Say in a few words what to do."),
         (LEAD, {"subject": "a", "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
         (LEAD, {"subject": "a", "owner": "carol"}, f"'carol' has left. {HERE}"),
-        (LEAD, {"subject": "a", "blockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
+        (LEAD, {"subject": "a", "blockedBy": [9]}, "There is no task #9. The highest number on the board is #3."),
         (LEAD, {"subject": "a", "blockedBy": [4]}, "Task #4 cannot block itself. Leave #4 out."),
         (LEAD, {"subject": "a", "team_name": HUGE}, f"Your team is 'web', not '{'x' * 78}…"),
-        ("bob", {"subject": "a", "owner": "alice"}, "Only lead and user can give work to 'alice'. Leave owner out, …"),
+        (
+            "bob",
+            {"subject": "a", "owner": "alice"},
+            "Only the lead and the user can give work to 'alice'. Leave owner out, …",
+        ),
     ],
 )
 async def test_a_task_that_cannot_be_is_not_created(
@@ -375,7 +379,7 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Calli
         ({"name": "carol"}, "The name 'carol' was used in this team before, and no name is used twice. Try 'carol-2'."),
         (
             {"name": "all"},
-            "The member name 'all' is reserved. Choose another, and none of all, anyone, everyone, lead, …",
+            "The member name 'all' is reserved. Choose another name. Reserved names:f all, anyone, everyone, lead, …",
         ),
         ({"name": "\x00"}, f"'\\x00' is not a member name. {NAME}"),
         ({"name": HUGE}, f"'{'x' * 79} is not a member name. {NAME}"),

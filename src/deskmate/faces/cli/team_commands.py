@@ -196,7 +196,7 @@ def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
 @_team_option
 @click.pass_context
 def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
-    """Remove the task ID from the board. Tasks that were blocked by it no longer wait for it."""
+    """Delete the task ID from the board. Tasks that were blocked by it no longer wait for it."""
     with importing():
         from deskmate.faces.cli.output import action_output
 

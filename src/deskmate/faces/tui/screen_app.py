@@ -136,13 +136,13 @@ class DeskmateApp(App[None]):
         self._talk.answers.shown(message.question)
 
     def action_next_mode(self) -> None:
-        """Go on to the next permission mode: default, accept edits, plan."""
+        """Switch to the next permission mode: default, accept edits, plan."""
         mode = self._session.permitted.mode
         following = _MODES[(_MODES.index(mode) + 1) % len(_MODES)] if mode in _MODES else _MODES[0]
         self._do(self._session.set_mode(following))
 
     def action_edit(self) -> None:
-        """Write in the user's editor. The team goes on meanwhile, and the screen waits."""
+        """Write in the user's editor. The team continues meanwhile, and the screen waits."""
         self.run_worker(self._edit(), group="editor", exclusive=True)
 
     async def _edit(self) -> None:

@@ -100,8 +100,8 @@ def done(folder: Path | None, team: str | None, task: str) -> int:
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:
-    """Remove a task from the board."""
-    return _put_task("dropped", _wait_for(partial(user_actions.drop_task, folder, team, task)))
+    """Delete a task from the board."""
+    return _put_task("deleted", _wait_for(partial(user_actions.drop_task, folder, team, task)))
 
 
 def _wait_for(deed: Callable[[], Coroutine[Any, Any, T]]) -> T:

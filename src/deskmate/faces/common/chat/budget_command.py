@@ -64,7 +64,7 @@ async def set_cap(session: "Session", name: str, number: str) -> list[str]:
 
 
 def parked_line(name: str, why: str) -> str:
-    """Return a line about a member that a cap keeps from going on, with the command that raises the cap."""
+    """Return a line about a member that a cap keeps from continuing, with the command that raises the cap."""
     return f"{name} cannot continue: {with_way_on(why)}"
 
 
