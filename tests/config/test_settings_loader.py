@@ -203,14 +203,14 @@ def test_nothing_is_read_from_the_folder_one_stands_in(
         ("max_cots = 5", "'max_cots' in {file} is not a setting. Did you mean 'max_cost'?"),
         (
             "[openai]\nzzz = 1",
-            "'openai.zzz' in {file} is not a setting. Known here: key, base_url",
+            "'openai.zzz' in {file} is not a setting. Settings here: key, base_url",
         ),
         ("[models.gpt-5]\nwindows = 1", "'models.gpt-5.windows' in {file} is not a setting. Did you mean 'window'?"),
         (
             "[models.gpt-5.prices]\ninput = 1\noutput = 1\ncache_reads = 1",
             "'models.gpt-5.prices.cache_reads' in {file} is not a setting. Did you mean 'cache_read'?",
         ),
-        ("warnings = []", "'warnings' in {file} is not a setting. Known here: "),
+        ("warnings = []", "'warnings' in {file} is not a setting. Settings here: "),
         ("file = 'x'", "'file' in {file} is not a setting. "),
         ("max_steps = '9'", "'max_steps' in {file} must be a whole number of at least 1"),
         ("max_steps = true", "'max_steps' in {file} must be a whole number of at least 1"),
@@ -271,7 +271,7 @@ def test_what_is_wrong_in_the_environment_is_named(home: dict[str, str], variabl
 
 
 def test_a_wrong_flag_is_named(home: dict[str, str]) -> None:
-    with pytest.raises(BadSettings, match=r"^the flag --max-cost must be a number of dollars above 0$"):
+    with pytest.raises(BadSettings, match=r"^The option --max-cost must be a number of dollars above 0$"):
         load(home, {"max_cost": -1.0})
 
 

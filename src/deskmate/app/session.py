@@ -348,9 +348,7 @@ class Session:
         rule = question.rule if answer == "always" else None
         # A member of the same name in the next team could take this as the answer to its own question.
         if question.key not in {one.key for one in self.questions}:
-            raise Refused(
-                f"The question of '{question.member}' is no longer open", "To see the open questions: /questions"
-            )
+            raise Refused(f"The question of '{question.member}' is no longer open", "To see open questions: /questions")
         try:
             with self._shown.questions.closing(question):
                 await self._mailbox.answer(question.member, message)

@@ -24,7 +24,7 @@ def choose_model(settings: Settings, wanted: str | None = None) -> str:
                 f"No model is set, and Deskmate does not know which models {url} has",
                 f"Set one with --model {provider}:NAME or DESKMATE_MODEL={provider}:NAME.",
             )
-    raise BadSettings("No API key and no address of a model server is set", _ways_to_set_a_key(settings))
+    raise BadSettings("There is no API key, and no address of a model server", _ways_to_set_a_key(settings))
 
 
 def choose_fallback(settings: Settings) -> str | None:

@@ -180,7 +180,7 @@ def _model(settings: Settings) -> Check:
         return Check(
             "model",
             "bad",
-            "no API key and no address of a model server is set",
+            "no API key, and no address of a model server",
             "Set ANTHROPIC_API_KEY or OPENAI_API_KEY. For your own server, set OPENAI_BASE_URL and DESKMATE_MODEL. "
             "To watch a team without a key, run: deskmate demo",
         )

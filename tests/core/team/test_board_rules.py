@@ -449,7 +449,7 @@ def test_creator_owner_lead_and_user_change_a_task(event: BoardEvent) -> None:
 @pytest.mark.behaviour("task-authors")
 @pytest.mark.parametrize("event", [edited(3, by="ann", subject="x"), edited(2, by="ann", add_blocks=[3])])
 def test_its_creator_does_not_rewrite_a_task_that_another_works_on(event: BoardEvent) -> None:
-    assert refusal(OWNED, event) == "Task #3 is in progress, and 'bob' works on it. Ask bob or lead with SendMessage."
+    assert refusal(OWNED, event) == "Task #3 is in progress, and 'bob' works on it. Ask bob or the lead."
 
 
 @pytest.mark.behaviour("task-authors")

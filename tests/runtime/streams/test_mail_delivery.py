@@ -165,7 +165,7 @@ async def test_what_is_no_mail_for_the_hearer_is_told_and_the_rest_is_heard(team
         "record 2: unknown kind 'hologram'",
         "record 3: mail for 'carol' in the mailbox of 'bob'",
         "record 4: a malformed Plain: content: Field required",
-        f"record 5: 'Bob the Builder' is not a member name. {rule}",
+        f"record 5: 'Bob the Builder' is not a valid member name. {rule}",
     )
 
 

@@ -381,8 +381,8 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Calli
             {"name": "all"},
             "The member name 'all' is reserved. Choose another name. Reserved names:f all, anyone, everyone, lead, …",
         ),
-        ({"name": "\x00"}, f"'\\x00' is not a member name. {NAME}"),
-        ({"name": HUGE}, f"'{'x' * 79} is not a member name. {NAME}"),
+        ({"name": "\x00"}, f"'\\x00' is not a valid member name. {NAME}"),
+        ({"name": HUGE}, f"'{'x' * 79} is not a valid member name. {NAME}"),
         (
             {"name": "dora", "team_name": "api"},
             "You cannot add to team 'api'. Your team is 'web': leave team_name out.",
