@@ -85,8 +85,8 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
 @pytest.mark.parametrize(
     ("args", "stdin", "said"),
     [
-        (["run"], "", "There is no goal"),
-        (["run", "  "], "", "There is no goal"),
+        (["run"], "", "The goal is empty"),
+        (["run", "  "], "", "The goal is empty"),
         (["run", "-"], "x" * (GOAL_CAP + 1), "Put the text in a file"),
         (["run", "-"], "x" * (GOAL_CAP - 1), "Put the text in a file"),
         (["run", *["x" * 100_000] * 3], "", "Put the text in a file"),
@@ -98,8 +98,8 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["fix"], "", "There is no command 'fix'. To send it to the lead: deskmate -- fix"),
         (["--team", "x y", "--plain", "hi", "you"], "", "lead: deskmate --team 'x y' --plain -- hi you"),
         (["fix the tests", "now"], "", "not 'now'"),
-        (["--", " "], "", "There is no message"),
-        (["--plain", "board"], "", "--plain does not belong before a command"),
+        (["--", " "], "", "The message is empty"),
+        (["--plain", "board"], "", "--plain cannot be used before a command"),
         (["--team", "x", "--continue"], "", "Choose one of --team, --new-team, --continue and --resume."),
         (["run", "x", "--output", "xml"], "", "stream-json"),
         (["run", "x", "--max-cost", "0"], "", "The option --max-cost must be a number of dollars above 0"),
@@ -213,7 +213,7 @@ def test_a_key_that_others_may_read_is_warned_of(env: Env, tmp_path: Path) -> No
     file.write_text('[anthropic]\nkey = "sk-file"')
     file.chmod(0o644)
     end = run_command("run", "x", app=FakeApp(), env=env)
-    assert end.stderr.startswith(f"deskmate: warning: {file} contains a key")
+    assert end.stderr.startswith(f"deskmate: warning: {file} contains an API key")
     assert "sk-file" not in end.stderr
 
 

@@ -79,7 +79,7 @@ def test_settings_of_a_project_narrow_a_run_and_are_refused_for_all_else(folder:
     (folder / ".deskmate/settings.toml").write_text('[openai]\nbase_url = "http://evil"\n')
     ended = run_command("-C", str(folder), "run", "x", "--trust", app=app, env=env)
     assert (ended.code, len(app.wanted)) == (2, 1)
-    assert "may not set 'openai' in .deskmate/settings.toml" in ended.stderr
+    assert "cannot set 'openai' in .deskmate/settings.toml" in ended.stderr
 
 
 # -- at a terminal ----------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
         )
         == """[lead@main] could not read mail: record 1 is torn
 [lead@main] trying anthropic:m again in 4 s: overloaded
-[lead@main] made room in the context: a summary replaces everything before
+[lead@main] made room: a summary replaces everything before
 [lead@main] b1a2b3c ended: exit status 0
 [lead@main] waiting: permission
 [alice@main] Done; the parser stands.

@@ -128,7 +128,7 @@ def test_a_closed_stream_is_no_surprise(tmp_path: Path, closed: str, args: list[
 def test_a_closed_stdin_brings_no_goal(tmp_path: Path) -> None:
     with start_command("answers", "run", home=tmp_path, closed="<&-") as process:
         end = ended(process)
-    assert (end.code, end.stdout, "There is no goal" in end.stderr) == (2, "", True)
+    assert (end.code, end.stdout, "The goal is empty" in end.stderr) == (2, "", True)
 
 
 def test_a_stream_that_nobody_reads_any_more_ends_quietly(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ Examples:
 \b
 Environment variables (they override ~/.config/deskmate/settings.toml):
   ANTHROPIC_API_KEY, OPENAI_API_KEY    the API key for a provider
-  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  the address of your own server, such as Ollama
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
   DESKMATE_MODEL                       the model, as provider:model
   NO_COLOR                             set it to anything to turn colours off
 """

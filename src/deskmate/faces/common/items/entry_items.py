@@ -114,7 +114,7 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Compacted():
             yield SummaryItem(key, entry.summary)
         case entries.Cleared():
-            yield NoticeItem(key, "made room in the context: cleared old results", minor=True)
+            yield NoticeItem(key, "made room: cleared old results", minor=True)
         case entries.SummaryRequested():
             yield NoticeItem(key, "the user asked for a summary of the conversation", entry.focus, minor=True)
         case entries.SummaryDropped():

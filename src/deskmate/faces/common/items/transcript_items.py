@@ -165,7 +165,7 @@ class SummaryItem:
 
     key: str
     text: str
-    title: ClassVar[str] = "made room in the context: a summary replaces everything before"
+    title: ClassVar[str] = "made room: a summary replaces everything before"
 
 
 @frozen
