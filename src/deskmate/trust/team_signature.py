@@ -59,7 +59,7 @@ class Signing:
         if found := _in_git(Path(os.path.realpath(self.workspace)), team):
             raise Refused(
                 f"git tracks {found!r}, so team '{team}' may come from someone else, and it cannot run",
-                f'To look at it, run: deskmate board {team}\nTo start another team, run: deskmate run "GOAL"\n'
+                f'To inspect it, run: deskmate board {team}\nTo start another team, run: deskmate run "GOAL"\n'
                 "If all of it is yours, run: git rm -r --cached .teams .tasks",
             )
 

@@ -105,7 +105,7 @@ def test_a_call_denied_for_want_of_a_person_names_the_flag() -> None:
     assert judged(RUNNING, attended=False) == Verdict(
         DENY,
         "Denied: bash runs a command outside a sandbox, and nobody is here to answer. Continue without this call. "
-        "The user can allow more by starting again with another --permission-mode.",
+        "The user can allow more with another --permission-mode.",
     )
 
 

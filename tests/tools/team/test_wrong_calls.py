@@ -141,7 +141,7 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
         ),
         ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
         ("bob", {"taskId": 1, "status": "completed"}, "Task #1 is not yours. Take it first, with status in_progress."),
-        ("bob", {"taskId": 2, "status": "in_progress"}, "Task #2 is blocked by #1. Wait until nothing blocks it, …"),
+        ("bob", {"taskId": 2, "status": "in_progress"}, "Task #2 is blocked by #1. Wait until it is unblocked, …"),
         ("bob", {"taskId": 3, "status": "completed"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
         ("bob", {"taskId": 3, "status": "pending"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
         ("bob", {"taskId": 3, "status": "deleted"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
@@ -379,7 +379,7 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Calli
         ({"name": "carol"}, "The name 'carol' was used in this team before, and no name is used twice. Try 'carol-2'."),
         (
             {"name": "all"},
-            "The member name 'all' is reserved. Choose another name. Reserved names:f all, anyone, everyone, lead, …",
+            "The member name 'all' is reserved. Choose another name. Reserved names: all, anyone, everyone, lead, …",
         ),
         ({"name": "\x00"}, f"'\\x00' is not a valid member name. {NAME}"),
         ({"name": HUGE}, f"'{'x' * 79} is not a valid member name. {NAME}"),
@@ -387,7 +387,10 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Calli
             {"name": "dora", "team_name": "api"},
             "You cannot add to team 'api'. Your team is 'web': leave team_name out.",
         ),
-        ({"name": "dora", "run_in_background": True}, "A teammate always runs beside you. Leave run_in_background …"),
+        (
+            {"name": "dora", "run_in_background": True},
+            "A teammate always runs in the background. Leave out run_in_background. …",
+        ),
         ({"name": "dora", "mode": "bypass"}, "Mode bypass is wider than your own, default. Use default or less, …"),
         (
             {"team_name": "web"},

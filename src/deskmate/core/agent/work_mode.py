@@ -160,7 +160,7 @@ def planning_text(name: str, *, attended: bool) -> str:
 
 def barred_text(tools: Iterable[str], *, attended: bool) -> str:
     """Return what an agent is told of tools whose every call would be denied."""
-    start_again = "" if attended else " The user can allow more by starting again with another --permission-mode."
+    start_again = "" if attended else " The user can allow more with another --permission-mode."
     return (
         f"You cannot use {_listed(list(tools))} now: the permission mode or a rule of the user denies every such call. "
         f"Work without these calls, or say in your answer what you could not do.{start_again}"

@@ -167,7 +167,7 @@ def judge(
         return Verdict(
             Effect.DENY,
             f"Denied: {verdict.reason}, and nobody is here to answer. Continue without this call. "
-            "The user can allow more by starting again with another --permission-mode.",
+            "The user can allow more with another --permission-mode.",
         )
     return verdict
 

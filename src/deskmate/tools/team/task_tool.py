@@ -67,7 +67,7 @@ async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
     team = context.roster.team
     if arguments.run_in_background:
         raise ToolError(
-            "A teammate always runs in the background. Leave out run_in_background, or name to start a subagent."
+            "A teammate always runs in the background. Leave out run_in_background. For a subagent, leave out name."
         )
     if arguments.team_name not in ("", team):
         raise ToolError(
