@@ -89,7 +89,7 @@ def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
     assert leave(terminal) == 0
     lines = terminal.screen.lines
     assert lines[:10] == [HEAD, "> hello", "Hello.", "I am here.", "> paragraphs", "one", "", "two", "", ""]
-    assert lines[10:12] == ["three", "team main: 2 calls, $0.0144 (hello)"]
+    assert lines[10:12] == ["three", "team main: 2 calls, $0.0145 (hello)"]
     assert lines[-1] == WAYS_ON[-1]
 
 
@@ -344,7 +344,7 @@ def test_ctrl_c_twice_leaves_and_names_who_was_busy(place: ChatProgram) -> None:
         assert terminal.end() == 130
         assert terminal.modes == terminal.found
         # The lead may have come to rest before the second key. Its teammate was not interrupted.
-        named = {"bob was busy and stopped.", "lead, bob were busy and stopped."} & set(terminal.screen.lines)
+        named = {"bob was stopped while busy.", "lead, bob were stopped while busy."} & set(terminal.screen.lines)
         assert (len(named), "To continue, run: deskmate --team main" in terminal.screen.lines) == (1, True)
 
 

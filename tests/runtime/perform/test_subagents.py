@@ -83,8 +83,8 @@ async def test_an_explorer_that_tries_to_run_something_is_told_that_it_cannot() 
     )
     await harness.turn("go")
     assert [(ok, text[:27]) for _, ok, text in await harness.results(CALL)] == [
-        (False, "There is no tool 'bash' for"),
-        (False, "There is no tool 'write_fil"),
+        (False, "You do not have the tool 'b"),
+        (False, "You do not have the tool 'w"),
     ]
     assert (harness.bench.asked, harness.bench.files) == ([], {})
 

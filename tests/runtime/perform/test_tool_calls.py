@@ -133,7 +133,7 @@ async def crash() -> Ran:
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        pytest.param(uses("fly"), ["'fly'", "Use one of those you were given"], id="no such tool"),
+        pytest.param(uses("fly"), ["'fly'", "Use one that you were given"], id="no such tool"),
         pytest.param(uses("Skill", skill="release"), ["'Skill'", "There are bash, read_file"], id="not here"),
         pytest.param(uses("read_file"), ["path: Field required", "It takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),

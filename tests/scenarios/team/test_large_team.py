@@ -179,7 +179,7 @@ async def test_circles_and_names_and_numbers_nobody_knows_are_refused_in_words(r
     hers = [
         (update_task(1, owner="lead"), "Only the lead and the user can assign"),
         (Use("SendMessage", {"type": "shutdown_request", "recipient": "lead"}), "Only the lead can send"),
-        (Use("Task", {"prompt": "x", "name": "carol"}), "There is no tool 'Task'"),
+        (Use("Task", {"prompt": "x", "name": "carol"}), "You do not have the tool 'Task'"),
     ]
     alice = in_turn(Say(calls=[use for use, _ in hers]))
     played = await runner.play({"lead": lead, "alice": alice})
