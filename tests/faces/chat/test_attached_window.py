@@ -40,7 +40,7 @@ def test_a_question_is_answered_in_another_window_and_leaving_it_stops_nothing(p
         window.type(CTRL_D)
         assert window.end() == 0
         assert window.modes == window.found
-        assert "To look again: deskmate attach main" in window.screen.lines[-1]
+        assert "deskmate attach main" in window.screen.lines[-1]
         first.say("hello")
         first.see("I am here.")
 
