@@ -65,7 +65,7 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
 def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
     """Remove the team NAME for good, with its board, mail and transcripts.
 
-    This also removes the teams that its lead founded from it, open or closed. A team that is running, or that you did
+    This also removes the teams that its lead created from it, open or closed. A team that is running, or that you did
     not start, is refused. The files that the team worked on stay. Exits with 1 if you do not say yes.
     """
     with importing():
