@@ -297,8 +297,8 @@ def resume(
 ) -> int:
     """Continue the work of a TEAM, and print the answer.
 
-    TEXT is said to it first. With -, TEXT is read from stdin. Without TEAM, you choose one from a list and talk to it.
-    If there is no terminal, or with --output, TEAM defaults to the team that was used last.
+    TEXT is a message to the lead. With -, TEXT is read from stdin. Without TEAM, you choose one from a list and talk to
+    it. If there is no terminal, or with --output, TEAM defaults to the team that was used last.
     """
     words = from_stdin() if text == "-" else text
     if team is None and ctx.get_parameter_source("output") is ParameterSource.DEFAULT and at_terminal():
@@ -333,10 +333,10 @@ def attach(ctx: click.Context, /, team: str | None, plain: bool) -> int:
 def demo(ctx: click.Context, /, fast: bool, plain: bool) -> int:
     """Watch a scripted team at work, without a key or a network.
 
-    It moves a small application from REST to GraphQL in a new folder. In the middle, the demo kills it with kill -9 and
-    resumes it. Only the models' words are scripted. Tools, files, tests, tasks, mail and questions are real. At a
-    terminal it opens the terminal UI, if that is installed. Exits with 0 if the application's own tests pass at the end
-    and nothing was lost or done twice.
+    The team moves a small application from REST to GraphQL in a new folder. In the middle, the demo kills it with
+    kill -9 and resumes it. Only the models' words are scripted. Tools, files, tests, tasks, mail and questions are
+    real. At a terminal it opens the terminal UI, if that is installed. Exits with 0 if the application's own tests
+    pass at the end and nothing was lost or done twice.
     """
     with importing():
         from deskmate.faces.cli.demo_command import carry_out

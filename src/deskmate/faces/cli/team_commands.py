@@ -80,9 +80,9 @@ def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_context
 def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -> int:
-    """Remove the teams that no model ever answered and that completed no task.
+    """Remove teams that never got an answer from a model and completed no task.
 
-    --days also removes teams to which nothing was written for N days. Exits with 1 if you do not say yes.
+    --days also removes teams that have not been used for N days. Exits with 1 if you do not say yes.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -210,7 +210,7 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
     """Show the mail of the member NAME: unread mail marked with *, then the last 20 messages it has read.
 
     Without NAME, this shows the mail of the lead and your own, which is that of user. TEAM defaults to the team
-    that was used last. Looking changes nothing. In your own mail, nothing is marked as read.
+    that was used last. This command marks nothing as read. Your own mail has no marks.
     """
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -362,7 +362,7 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 @click.option("--revoke", is_flag=True, help="No longer trust this folder, or with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
-    """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
+    """Show the notes, settings and skills of a folder that you have not trusted, and ask whether to trust them.
 
     PATH defaults to the workspace. Nothing of a repository is used before you trust it. Trust is for the current
     content of each file: you are asked again if a file changes. Exits with 1 if you do not trust what is shown.
