@@ -270,7 +270,7 @@ class Tasks(Protocol):
         """Return a task once the work that record `offer` offered is merged or returned."""
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it."""
+        """Delete a task and every edge to and from it."""
 
 
 class Delivered(Protocol):
