@@ -174,7 +174,6 @@ class Workspace(Protocol):
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         """Run a shell command until it ends, times out, reaches its output cap or is cancelled. Nothing of it survives.
-
         All its output is kept in `blob` once it is more than fits in `Ran`. `printed` shows the output so far.
         """
 
@@ -197,6 +196,9 @@ class MemberTree(Protocol):
 
     async def offer(self, message: str) -> str:
         """Commit everything that is new, and take it into the repository. Return the commit of the tree."""
+
+    async def is_merged(self, commit: str) -> bool:
+        """Tell whether the work of a commit is in the branch."""
 
     async def update(self) -> bool:
         """Bring the tree to the tip of the branch. Return False if it has work that is not merged."""
@@ -224,7 +226,7 @@ class Launcher(Protocol):
     async def play(self, name: str) -> None:
         """Run a member until it leaves; raise the error that stopped it.
 
-        When this ends, even by cancellation, nobody runs the member and nothing that it started still runs.
+        When this ends, even by cancellation, nothing of the member runs, and nothing that it started.
         """
 
 

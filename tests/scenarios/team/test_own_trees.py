@@ -107,3 +107,44 @@ async def test_a_conflict_goes_back_to_its_owner_who_resolves_it(tmp_path: Path)
     assert "work of" in returned.reason
     assert sum(isinstance(event, Offered) for event in run.streams.board_events) == 3
     assert git(tmp_path / "work", "show", f"{BRANCH}:list.txt") == both[1]
+
+
+async def test_what_is_done_without_a_task_is_merged_when_the_turn_ends(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {
+        "lead": in_turn(Say(calls=[spawn("ann", isolation="worktree")])),
+        "ann": in_turn(Say(calls=[run_command("echo hello > hello.txt")]), Say("hello.txt is there.")),
+    }
+    async with Scenario(tmp_path, scripts) as team:
+        run = await team.run("Say hello.")
+    assert git(tmp_path / "work", "show", f"{BRANCH}:hello.txt") == "hello\n"
+    [task] = run.board.tasks.values()
+    assert (task.status, task.created_by) == (TaskStatus.COMPLETED, "ann")
+
+
+async def test_a_teammate_that_changes_nothing_merges_nothing(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {"lead": in_turn(Say(calls=[spawn("ann", isolation="own")])), "ann": in_turn(Say("I looked."))}
+    async with Scenario(tmp_path, scripts) as team:
+        run = await team.run("Look.")
+    assert not run.board.tasks
+
+
+async def test_outside_of_a_repository_a_tree_of_its_own_is_refused_with_the_reason(tmp_path: Path) -> None:
+    scripts = {"lead": in_turn(Say(calls=[spawn("ann", isolation="own")]), then=Say("I work alone."))}
+    async with Scenario(tmp_path, scripts) as team:
+        run = await team.run("Go.")
+    assert [member.name for member in run.roster.teammates] == []
+    assert any("not the top of a git repository" in block.text for asked in run.requests for block in asked.results)
+
+
+async def test_auto_gives_trees_where_that_is_possible_and_shares_the_folder_elsewhere(tmp_path: Path) -> None:
+    repository(tmp_path / "git" / "work")
+    lead_ = in_turn(Say(calls=[spawn("ann"), spawn("eve", subagent_type="Explore")]))
+    scripts = {"lead": lead_, "ann": in_turn(), "eve": in_turn()}
+    isolated = {}
+    for folder in ("git", "plain"):
+        async with Scenario(tmp_path / folder, scripts, isolation="auto") as team:
+            run = await team.run("Go.")
+        isolated[folder] = {member.name for member in run.roster.teammates if member.isolated}
+    assert isolated == {"git": {"ann"}, "plain": set()}

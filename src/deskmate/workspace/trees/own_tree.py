@@ -73,6 +73,10 @@ class OwnTree:
         with suppress(OSError):
             os.unlink(self._root / _PACK)
 
+    async def is_merged(self, commit: str) -> bool:
+        """Tell whether the work of a commit is in the branch."""
+        return await to_thread.run_sync(self._branch.contains, commit, await self._tip())
+
     async def update(self) -> bool:
         """Bring the tree to the tip of the branch, if everything in it is merged. Return whether it is there now."""
         tip = await self._tip()
