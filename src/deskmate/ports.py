@@ -344,10 +344,7 @@ class ToolContext(Protocol):
         """Found a team and work there from now on; raise BadName, or Refused if a team of that name exists."""
 
     async def close(self) -> str:
-        """Close the team founded last and work at home again; return where all of it is kept.
-
-        Members still here are asked to stop and waited for. Each must stop within its deadline.
-        """
+        """Ask members still here to stop, close the team created last and go back; return where all of it is kept."""
 
     @property
     def workspace(self) -> Workspace:
