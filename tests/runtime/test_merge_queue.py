@@ -31,7 +31,7 @@ from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 from tests.runtime.team_process import Killed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 ENVIRON = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
 LINES = 12
 

@@ -22,6 +22,7 @@ from deskmate.core.team.tasks import (
     merge_queue,
 )
 
+pytestmark = pytest.mark.behaviour("worktree")
 COMMIT, OTHER, MERGED = "a" * 40, "b" * 40, "c" * 40
 
 

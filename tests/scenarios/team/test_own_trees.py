@@ -21,7 +21,7 @@ from deskmate.testing.team_scripts import (
     spawn,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 BRANCH = "deskmate/main"
 _TASK = re.compile(r"Task #(\d+)")
 
