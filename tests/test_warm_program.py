@@ -1,13 +1,15 @@
 """The warm process does what `python -m deskmate` does, and no run sees anything of another."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.faces.fake_app import environment
-from tests.warm_program import run_deskmate
+from tests.warm_program import begin_deskmate, run_deskmate
 
 
 @pytest.mark.parametrize("args", [["--version"], ["board"], ["run", "--output", "nonsense"], []])
@@ -27,3 +29,19 @@ def test_a_run_has_its_own_folder_and_environment(tmp_path: Path) -> None:
     second = run_deskmate(["board"], folder=tmp_path / "other", env=environment(tmp_path))
     assert (str(tmp_path / "other").encode() in first.stderr, b"no such model" in second.stderr) == (False, False)
     assert (first.returncode, second.returncode) == (2, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the umask of a process is found by /proc")
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_a_run_has_the_umask_it_is_given(
+    tmp_path: Path, umask: int, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    # It waits for its goal as long as its input is open.
+    read_in, write_in = os.pipe()
+    with open(os.devnull, "wb") as null, open(read_in, "rb"), open(write_in, "wb"):
+        files = (read_in, null.fileno(), null.fileno())
+        env = environment(tmp_path, ANTHROPIC_API_KEY="sk-test")
+        run = begin_deskmate(["run", "-"], folder=tmp_path, env=env, files=files, umask=umask)
+        eventually(lambda: f"Umask:\t{umask:04o}\n" in Path(f"/proc/{run.pid}/status").read_text())
+        run.kill()
+        run.wait(60)
