@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -127,6 +128,18 @@ def run_deskmate(
         threads.submit(_write, write_in, stdin).result(seconds)
         code = run.wait(seconds)
         return subprocess.CompletedProcess(list(args), code, out.result(seconds), err.result(seconds))
+
+
+def warm_socket() -> int:
+    """Return the number of the socket that a program of `warm_command` must inherit."""
+    return _warm_process().fileno()
+
+
+def warm_command(file: Path) -> None:
+    """Write a program that is `deskmate` for a shell, as a run of the warm process."""
+    words = [sys.executable, "-ISE", str(ROOT / "tests/warm_handover.py"), str(warm_socket())]
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    file.chmod(0o755)
 
 
 @cache
