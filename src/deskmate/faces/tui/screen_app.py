@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
@@ -98,6 +99,13 @@ class DeskmateApp(App[None]):
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True), immediate=False)
 
     # -- what is typed and answered ---------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        """Decide who gets what is typed or pasted before it waits in a queue."""
+        is_here = self._team.is_mounted and self._team.is_current
+        if is_here and isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self._team.direct(event)
+        await super().on_event(event)
 
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""

@@ -34,6 +34,7 @@ from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.questions.answer_list import AnswerList
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
@@ -105,7 +106,7 @@ class TeamScreen(Screen[None]):
             with Vertical(id="side"):
                 yield BoardPanel(id="board")
                 yield PostPanel(id="post")
-        yield QuestionsPanel(self._type, id="questions")
+        yield QuestionsPanel(id="questions")
         with Vertical(id="foot"):
             yield Input(id="search", placeholder="find in this conversation", compact=True)
             yield (menu := DraftMenu(id="menu"))
@@ -177,7 +178,7 @@ class TeamScreen(Screen[None]):
         self.query_one(Draft).show_mode(session.permitted.mode)
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
-            self.query_one(Draft).focus()
+            self._write()
 
     def _grow(self) -> None:
         """Show members, board and mail once there is something in them: one agent has the whole width."""
@@ -325,21 +326,29 @@ class TeamScreen(Screen[None]):
         if self.is_current and (self.focused is None or (draft.has_focus and draft.is_idle)):
             self.query_one(QuestionsPanel).take_keys()
 
-    def on_key(self, event: events.Key) -> None:
-        """Let what is typed go to the draft, whatever panel has the keys, if it means nothing there."""
-        if event.is_printable and event.key not in self.active_bindings:
-            event.stop()
-            self._type(event)
+    def direct(self, event: events.Key | events.Paste) -> None:
+        """Give the keys to the draft if what is typed or pasted belongs there, whatever panel has them.
 
-    def _type(self, key: events.Key) -> None:
-        """Go on writing with a key that was pressed elsewhere."""
-        self._write()
-        self.query_one(Draft).take(key)
+        Call this before the event is put into the queue of a widget. Then what is typed next is put into the same
+        queue, and nothing overtakes it.
+        """
+        draft = self.query_one(Draft)
+        if not self._is_for_panel(event):
+            self._write()
+        if self.focused is draft:
+            draft.note_typing()
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Let what is pasted go to the draft."""
-        self._write()
-        self.query_one(Draft).paste(event.text)
+    def _is_for_panel(self, event: events.Key | events.Paste) -> bool:
+        """Return whether the panel that has the keys uses an event itself."""
+        focused = self.focused
+        if focused is None or not all(node.display for node in focused.ancestors_with_self):
+            return False
+        if isinstance(focused, Draft | Input):
+            return True
+        if isinstance(event, events.Paste):
+            return False
+        is_answer = isinstance(focused, AnswerList) and focused.is_answer(event.key)
+        return is_answer or not event.is_printable or event.key in self.active_bindings
 
     def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
         """Keep words that answer nothing any more."""

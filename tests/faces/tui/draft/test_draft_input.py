@@ -23,7 +23,7 @@ from tests.faces.tui.test_live_team import answers, leaving, team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 SMALL, LARGE = SIZES
-KEYS = {"enter": "\r", "tab": "\t", "ctrl+d": "\x04"}
+KEYS = {"enter": "\r", "tab": "\t", "ctrl+d": "\x04", "space": " "}
 
 
 def at_once(screen: ScreenHarness, *keys: str) -> None:

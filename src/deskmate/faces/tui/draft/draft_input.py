@@ -104,8 +104,11 @@ class Draft(TextArea):
         """The text with what was pasted, without space at its ends."""
         return self._pasted.expand(self.text).strip()
 
-    async def _on_key(self, event: events.Key) -> None:
+    def note_typing(self) -> None:
+        """Note that a key is on its way here: nobody may take the keys before it has arrived."""
         self._typed_at = self._clock()
+
+    async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled before what was typed just before them.
         if not (self._in_menu(event.key) or self._in_text(event.key)):
             if event.key in _LEAVING:
@@ -114,12 +117,6 @@ class Draft(TextArea):
             return
         event.stop()
         event.prevent_default()
-
-    def take(self, event: events.Key) -> None:
-        """Take a key that was pressed elsewhere, at once."""
-        self._typed_at = self._clock()
-        if not (self._in_menu(event.key) or self._in_text(event.key)) and event.character and event.is_printable:
-            self.insert(event.character)
 
     def _in_menu(self, key: str) -> bool:
         """Carry out a key of the menu. Return whether it is one."""
@@ -292,7 +289,7 @@ class Draft(TextArea):
 
     def paste(self, text: str) -> None:
         """Insert a text. If it has many lines, a label stands for it."""
-        self._typed_at = self._clock()
+        self.note_typing()
         self.insert(self._pasted.label(clean(text.replace("\r\n", "\n").replace("\r", "\n"))))
 
     def action_delete_left(self) -> None:

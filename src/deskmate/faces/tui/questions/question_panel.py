@@ -45,7 +45,7 @@ _RETRY_SECONDS = 0.25
 class QuestionsPanel(Widget):
     """The queue of questions, hidden while there is none. The keys are in its list of answers.
 
-    `pass_on`: called with keys that belong to the draft. `clock`: monotonic seconds.
+    `clock`: monotonic seconds.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "unsay", "no words", show=False)]
@@ -81,16 +81,10 @@ class QuestionsPanel(Widget):
             super().__init__()
             self.text = text
 
-    def __init__(
-        self,
-        pass_on: Callable[[events.Key], None],
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
         super().__init__(id=id)
         # Kept, because a last event may come when they are removed already.
-        self._list = AnswerList(pass_on)
+        self._list = AnswerList()
         self._line = Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
         self._guard = KeyGuard(clock)
         self._queue = QuestionQueue()
