@@ -79,7 +79,8 @@ class DeskmateApp(App[None]):
         self.theme = theme_for(theme, environment())
         self._session, self._keep, self._now = session, keep, now
         self._team = TeamScreen(session, feed, before, now)
-        self._talk = Talk(session, self._team.cells, FaceActions(self.copy_to_clipboard, self._choose_theme))
+        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, self._team.watching.show_command)
+        self._talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
         self._turn = asyncio.Lock()
         self._braked = float("-inf")
@@ -111,9 +112,8 @@ class DeskmateApp(App[None]):
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
         carried_out = self._carry_out(addressed(message.text, message.to))
-        if command := command_in(message.text):
+        if command_in(message.text):
             # It may take long, and what is typed meanwhile must not wait for it.
-            self.note(f"running: {command}\nEsc stops it.")
             self.run_worker(carried_out, group="commands")
         else:
             self._do(carried_out)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 
 from deskmate.core.log.names import ALL, LEAD, USER
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
@@ -28,7 +29,13 @@ from deskmate.faces.common.chat.status_commands import (
     status_lines,
 )
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
-from deskmate.faces.common.chat.user_commands import UserCommands, command_in, note_in, without_sign
+from deskmate.faces.common.chat.user_commands import (
+    UserCommands,
+    command_in,
+    command_lines,
+    note_in,
+    without_sign,
+)
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
@@ -60,11 +67,12 @@ class Feedback:
 class FaceActions:
     """What only a face can do. `copy`: puts a text on the clipboard. `theme`: sets a theme, or lists them for "".
 
-    None: the face cannot do that. Both raise Refused.
+    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs.
     """
 
     copy: Callable[[str], None] | None = None
     theme: Callable[[str], list[str]] | None = None
+    watch: Callable[[UserCommand], None] | None = None
 
 
 NO_ACTIONS = FaceActions()
@@ -106,10 +114,16 @@ class Talk:
         if text.startswith("@"):
             return await self._tell(text)
         if command := command_in(text):
-            return _lines(await self.commands.run(command))
+            return await self._run(command)
         if note := note_in(text):
             return _lines(await self.commands.note(note))
         return await self._speak(text, LEAD) if text else []
+
+    async def _run(self, command: str) -> Lines:
+        if self._actions.watch is None:
+            return _lines(command_lines(await self.commands.run(command)))
+        await self.commands.run(command, self._actions.watch)
+        return []
 
     async def _tell(self, text: str) -> Lines:
         name, words = _parted(text[1:])

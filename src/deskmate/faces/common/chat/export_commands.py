@@ -81,8 +81,8 @@ def _markdown(item: items.ShownItem) -> Iterator[str]:
             yield clean(item.text)
         case items.TakenTaskItem() | items.ParkedItem() | items.NoticeItem(minor=False):
             yield f"*{one_line(item.title)}{f': {one_line(item.text)}' if item.text.strip() else ''}*"
-        # Thoughts are not part of the conversation, and notes are words of the program.
-        case items.ThoughtItem() | items.NoticeItem() | items.NoteItem():
+        # Thoughts are not part of the conversation, notes are words of the program, and messages have the commands.
+        case items.ThoughtItem() | items.NoticeItem() | items.NoteItem() | items.CommandItem():
             return
         case unreachable:
             assert_never(unreachable)
