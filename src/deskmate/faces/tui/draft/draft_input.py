@@ -34,7 +34,7 @@ class Draft(TextArea):
     """A text to send.
 
     `before`: earlier texts, oldest first. `menu`: shows what can be chosen. `members`: returns who can be mentioned and
-    what each is. `clock`: monotonic seconds.
+    what each is. `turn`: turns to the next member and returns its name. `clock`: monotonic seconds.
     """
 
     class Sent(Message):
@@ -63,13 +63,14 @@ class Draft(TextArea):
         menu: DraftMenu,
         members: Callable[[], Iterable[tuple[str, str]]],
         files: FileList,
+        turn: Callable[[], str],
         clock: Callable[[], float] = time.monotonic,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
         # The history file may contain anything.
-        self._before, self._members = [clean(text) for text in before], members
+        self._before, self._members, self._turn = [clean(text) for text in before], members, turn
         self._place = len(self._before)
         self._draft, self._to, self._mode = "", "", Mode.DEFAULT
         self._clock, self._typed_at = clock, float("-inf")
@@ -160,6 +161,8 @@ class Draft(TextArea):
                 self._recall(self._place - 1)
             case "down" if self.cursor_at_last_line and self._place < len(self._before):
                 self._recall(self._place + 1)
+            case "tab":
+                self.address(self._turn())
             case "ctrl+r":
                 self._search()
             case "ctrl+underscore":
