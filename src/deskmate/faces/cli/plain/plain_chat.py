@@ -25,6 +25,7 @@ from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
 from deskmate.faces.cli.plain.piped_texts import PipedTexts, first_piped, next_piped
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedback, Talk
+from deskmate.faces.common.chat.completions import FileList
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.chat.user_alerts import UserAlerts
@@ -168,7 +169,8 @@ class _Conversation:
             self._progress.note(attached_note(session))
         history = InputHistory.of_user(app.environment())
         alerts = UserAlerts(session, keyboard.draw, self._progress.note, app.environment())
-        with keyboard.open(self._past(history), partial(_here, session)) as prompt, closing(alerts):
+        files = FileList(session.find)
+        with keyboard.open(self._past(history), partial(_here, session), files) as prompt, closing(alerts):
             self._watch(session, talk, lambda: prompt.is_typing)
             session.listen(alerts.look)
             alerts.look()
