@@ -5,7 +5,7 @@ so it writes no transcript and no status.
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -13,9 +13,7 @@ from typing import NoReturn
 import anyio
 
 from deskmate.app.build import team_state_of
-from deskmate.app.session import Session
-from deskmate.app.session_events import Event, EventSource
-from deskmate.app.shown_team import ShownTeam
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.app.teams import permit
 from deskmate.app.user_actions import open_team
 from deskmate.config import Settings, choose_model, environment
@@ -78,18 +76,14 @@ async def attached(
             tasks.cancel_scope.cancel()
 
 
-class AttachedSession(Session):
+class AttachedSession(TeamSession):
     """A team that another process runs, and a user who looks at it. What only that process can do raises Refused."""
 
     def __init__(
         self, reading: Reading, home: str, settings: Settings, team_state: TeamState, workspace: Workspace
     ) -> None:
+        super().__init__(team_state, workspace.find)
         self._reading, self._home, self._settings, self._state = reading, home, settings, team_state
-        self._shown = ShownTeam(team_state)
-        self.events, self.find = EventSource(self), workspace.find
-        team_state.feed.listen(self.events.hear)
-        self._listeners = [self.events.look]
-        self._looked, self._turn = anyio.Event(), anyio.Lock()
         self._told: dict[str, int] = {}
         self._statuses: dict[str, Status] = {}
 
@@ -197,19 +191,6 @@ class AttachedSession(Session):
         await self._state.writer.store.changed({log(name): after})
 
     # -- what only the process that runs the team can do ------------------------------------------
-
-    async def play(self) -> NoReturn:
-        """Raise Refused: another process runs the lead."""
-        raise self._elsewhere("run the lead")
-
-    async def play_to_rest(self, *, told: bool = False) -> NoReturn:
-        """Raise Refused: another process runs the lead."""
-        raise self._elsewhere("run the lead")
-
-    async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
-        """Raise Refused: the end of a turn is known in the process that runs the lead."""
-        raise self._elsewhere("wait for the end of a turn")
-        yield
 
     def choose_model(self, name: str) -> NoReturn:
         """Raise Refused: the models are in the other process."""

@@ -20,7 +20,7 @@ from deskmate.queries.stream_reader import team_at, workspace_at
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 NOTHING_SAID = "Nothing was said, so no team was kept."
 NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."
@@ -67,7 +67,7 @@ def typed(request: RunRequest, *words: str) -> str:
     return shlex.join(["deskmate", *where, *words])
 
 
-def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "AbstractAsyncContextManager[Session]":
+def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "AbstractAsyncContextManager[TeamSession]":
     """Open the team of a request and run it. `attaches`: look at it while another process runs it."""
     if attaches:
         from deskmate.app.attach.attached_session import attached
@@ -78,12 +78,12 @@ def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "Abstrac
     return attended(request, feed)
 
 
-def attached_note(session: "Session") -> str:
+def attached_note(session: "TeamSession") -> str:
     """Return what to say first in a window that is attached to a team of another process."""
     return f"Team {session.team} runs in another process. Leaving this window stops nothing."
 
 
-def parting(request: RunRequest, session: "Session", *, attaches: bool = False) -> str:
+def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = False) -> str:
     """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
     if attaches:
         return (

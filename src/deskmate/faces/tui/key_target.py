@@ -17,5 +17,7 @@ def is_for_panel(screen: Screen[None], event: events.Key | events.Paste) -> bool
         return True
     if isinstance(event, events.Paste):
         return False
-    is_answer = isinstance(focused, AnswerList) and focused.is_answer(event.key)
-    return is_answer or not event.is_printable or event.key in screen.active_bindings
+    if isinstance(focused, AnswerList):
+        # Letters never answer a question, and it took the keys without being asked to.
+        return not event.is_printable or focused.is_answer(event.key)
+    return not event.is_printable or event.key in screen.active_bindings

@@ -13,7 +13,7 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from deskmate.app import Feed, environment, wants_colour
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
@@ -63,7 +63,7 @@ class DeskmateApp(App[None]):
 
     def __init__(
         self,
-        session: Session,
+        session: TeamSession,
         feed: Feed,
         *,
         before: Sequence[str] = (),

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from deskmate.app import Feed
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.completions import FileList
@@ -79,7 +79,7 @@ class TeamScreen(Screen[None]):
             super().__init__()
             self.error = error
 
-    def __init__(self, session: Session, feed: Feed, before: Sequence[str], now: Callable[[], float]) -> None:
+    def __init__(self, session: TeamSession, feed: Feed, before: Sequence[str], now: Callable[[], float]) -> None:
         super().__init__()
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()

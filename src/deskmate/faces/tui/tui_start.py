@@ -14,7 +14,7 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
@@ -63,7 +63,7 @@ class _Visit:
     async def play(self, stop_signals: StopSignals) -> None:
         """Show the team until the person leaves or a signal stops it."""
         feed = Feed()
-        session: Session | None = None
+        session: TeamSession | None = None
         try:
             with anyio.CancelScope() as scope, stop_signals.stops(scope):
                 async with open_session(self._request, feed, attaches=self._attaches) as session:
@@ -73,7 +73,7 @@ class _Visit:
             # Only now is it known whether the team is kept.
             self.parting = parting(self._request, session, attaches=self._attaches) if session else ""
 
-    async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
+    async def _show(self, session: TeamSession, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
         self._screen = screen = DeskmateApp(
             session, feed, before=history.before, keep=history.keep, theme=self._request.settings.theme

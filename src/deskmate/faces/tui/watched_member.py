@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from deskmate.app import Printed, Recorded, Streamed, TeamEvent
 from deskmate.app.build import window_of
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.compaction import counted_tokens
@@ -33,7 +33,7 @@ _PATIENCE_BREATHS = 20
 class Watching:
     """The watched member. `activity`: what it is doing. `wake`: called when there is something to draw."""
 
-    def __init__(self, session: Session, activity: Activity, wake: Callable[[], None]) -> None:
+    def __init__(self, session: TeamSession, activity: Activity, wake: Callable[[], None]) -> None:
         self._session, self._activity, self._wake = session, activity, wake
         self._team = session.team
         self._read: dict[str, ItemHistory] = {}

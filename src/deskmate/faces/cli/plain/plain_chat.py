@@ -16,8 +16,8 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session
 from deskmate.app.session_events import Turns
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.status import Parked
@@ -146,7 +146,7 @@ class _Conversation:
     async def _open(self, body: "_Body", cells: Callable[[], int | None]) -> int:
         feed = Feed()
         feed.listen(self._teller.hear)
-        session: Session | None = None
+        session: TeamSession | None = None
         try:
             with anyio.CancelScope() as scope, self._reins.stops(scope):
                 async with open_session(self._request, feed, attaches=self._attaches) as session:
@@ -160,7 +160,7 @@ class _Conversation:
 
     # -- at a keyboard ----------------------------------------------------------------------------
 
-    async def type(self, keyboard: "Keyboard", session: Session, talk: Talk, feed: Feed) -> int:
+    async def type(self, keyboard: "Keyboard", session: TeamSession, talk: Talk, feed: Feed) -> int:
         """Carry out what is typed until the user leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
@@ -196,7 +196,7 @@ class _Conversation:
 
     # -- in a pipe --------------------------------------------------------------------------------
 
-    async def read(self, texts: PipedTexts, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
+    async def read(self, texts: PipedTexts, first: str | None, session: TeamSession, talk: Talk, feed: Feed) -> int:
         """Carry out piped lines, each after the one before is answered. Then wait until all work ends.
 
         `first`: the text that was already read.
@@ -219,7 +219,7 @@ class _Conversation:
         letters.look()
         return self._end(session) or (UNFINISHED if refused else 0)
 
-    def _end(self, session: Session) -> int:
+    def _end(self, session: TeamSession) -> int:
         """Report what could not be finished, now that nobody can answer. Return the exit code."""
         for question in session.questions:
             item = question_item(question)
@@ -233,7 +233,7 @@ class _Conversation:
 
     # -- both -------------------------------------------------------------------------------------
 
-    def _watch(self, session: Session, talk: Talk, is_typing: Callable[[], bool] = lambda: False) -> Letters:
+    def _watch(self, session: TeamSession, talk: Talk, is_typing: Callable[[], bool] = lambda: False) -> Letters:
         """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
@@ -247,7 +247,7 @@ class _Conversation:
         self.next_words = feedback.next_words
         return feedback
 
-    def _press(self, session: Session, talk: Talk) -> None:
+    def _press(self, session: TeamSession, talk: Talk) -> None:
         """Interrupt the lead, or leave if Ctrl-C was pressed just before."""
         before, self._pressed = self._pressed, time.monotonic()
         if self._pressed - before < TWICE_SECONDS:
@@ -264,12 +264,12 @@ class _Conversation:
         await self._do(talk, "/interrupt")
 
 
-def _here(session: Session) -> list[str]:
+def _here(session: TeamSession) -> list[str]:
     return [member.name for member in session.members if member.here]
 
 
 class _Body(Protocol):
     """What is done with an open session."""
 
-    def __call__(self, session: Session, talk: Talk, feed: Feed) -> Awaitable[int]:
+    def __call__(self, session: TeamSession, talk: Talk, feed: Feed) -> Awaitable[int]:
         """Return the exit code."""

@@ -45,7 +45,7 @@ from deskmate.queries.member_view import look_at_inbox
 from deskmate.queries.team_view import look_at_cost
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Talk:
 
     def __init__(
         self,
-        session: "Session",
+        session: "TeamSession",
         cells: Callable[[], int | None] = lambda: None,
         actions: FaceActions = NO_ACTIONS,
     ) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import USER
 from deskmate.core.team.messages import Broadcast, Interrupt, Message, PermissionResponse, Undeliverable
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
@@ -38,7 +38,7 @@ class PostPanel(Rows):
         self._member = ""
         self._only = False
 
-    def show(self, session: Session, now: float) -> None:
+    def show(self, session: TeamSession, now: float) -> None:
         """Show the current mail."""
         self._items = {item.key: item for item in mail_items(session.letters)}
         self._colours = colours_of(session.members)

@@ -20,7 +20,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from deskmate.app.session import Answer, Session
+from deskmate.app.sessions.team_session import TeamSession
+from deskmate.app.user_answers import Answer
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.tasks import EMPTY
@@ -110,7 +111,7 @@ class QuestionsPanel(Widget):
             yield self._list
             yield self._line
 
-    def show(self, session: Session, now: float) -> None:
+    def show(self, session: TeamSession, now: float) -> None:
         """Show the open questions."""
         members = {member.name: member for member in session.members}
         self._people = People(members, session.board, now)
