@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.errors import BadSettings
+from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
 from deskmate.faces.common.terminal_text import one_line
-from deskmate.faces.common.text_tables import note
+from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.queries.stream_reader import team_at, workspace_at
 
@@ -48,6 +48,26 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
     return replace(request, goal=words or None, team=None, continues=False)
+
+
+def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:
+    """Let the person choose the team that follows. Return the request for it, and whether to attach to it.
+
+    `team`: the one before, if it is kept. It follows again if the person chooses none.
+    """
+    # Imported here because it is slow, and few conversations need it.
+    from deskmate.faces.common.chat.session_picker import pick_team
+
+    try:
+        chosen = pick_team(request.workspace)
+    except Refused as error:
+        warn(str(error))
+        chosen = None
+    if chosen is not None:
+        return replace(request, goal=None, team=chosen.name, continues=True), bool(chosen.live)
+    if team is None:
+        return next_request(request, ""), False
+    return replace(request, goal=None, team=team, continues=True), attaches
 
 
 def model_of(request: RunRequest) -> str:

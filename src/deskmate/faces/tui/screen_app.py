@@ -47,7 +47,7 @@ class DeskmateApp(App[None]):
 
     `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
     `theme`: as in the settings. `next_words`: after /clear, what to say first to the next team, if anything. None if no
-    team follows.
+    team follows. `picks`: after /resume, the user chooses the team that follows.
     """
 
     CSS_PATH = "screen.tcss"
@@ -79,9 +79,11 @@ class DeskmateApp(App[None]):
         self.theme = theme_for(theme, environment())
         self._session, self._keep, self._now = session, keep, now
         self._team = TeamScreen(session, feed, before, now)
-        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, self._team.watching.show_command)
+        watch = self._team.watching.show_command
+        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, watch, picks=True)
         self._talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
+        self.picks = False
         self._turn = asyncio.Lock()
         self._braked = float("-inf")
         self._over = self._leaving = False
@@ -123,7 +125,7 @@ class DeskmateApp(App[None]):
         if feedback.lines:
             self._team.watching.note(feedback.lines)
         if feedback.leaves:
-            self.next_words = feedback.next_words
+            self.next_words, self.picks = feedback.next_words, feedback.picks
             self.exit()
 
     def _choose_theme(self, name: str) -> list[str]:

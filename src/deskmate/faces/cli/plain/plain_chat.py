@@ -37,7 +37,7 @@ from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting
+from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, picked_request
 from deskmate.faces.common.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -68,16 +68,19 @@ def _at_keyboard(request: RunRequest, attaches: bool) -> int:
             return keyboard.size[0]
 
         progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
-        actions = FaceActions(copy=keyboard.copy)
+        actions = FaceActions(copy=keyboard.copy, picks=True)
         while True:
             teller = Teller(progress, progress.note, streams=True)
             interrupt_key = InterruptKey(progress.note, keyboard.restore)
             conversation = _Conversation(request, progress, teller, interrupt_key, actions, attaches=attaches)
             code = conversation.carry_out(partial(conversation.type, keyboard), cells)
-            if conversation.next_words is None:
+            if conversation.picks:
+                keyboard.drain(None)
+                request, attaches = picked_request(request, conversation.team, attaches=attaches)
+            elif conversation.next_words is not None:
+                request, attaches = next_request(request, conversation.next_words), False
+            else:
                 return code
-            attaches = False
-            request = next_request(request, conversation.next_words)
 
 
 def _in_a_pipe(request: RunRequest) -> int:
@@ -111,7 +114,8 @@ def _in_a_pipe(request: RunRequest) -> int:
 class _Conversation:
     """One conversation, from opening the team to the summary on leaving.
 
-    `next_words`: after /clear, what to say first to the next team, if anything. None if no team follows.
+    `next_words`: after /clear, what to say first to the next team, if anything. None if no team follows. `picks`: after
+    /resume, the user chooses the team that follows. `team`: the name that continues this one, if it is kept.
     """
 
     def __init__(
@@ -127,6 +131,8 @@ class _Conversation:
         self._request, self._progress, self._teller, self._reins = request, progress, teller, interrupt_key
         self._actions, self._attaches = actions, attaches
         self.next_words: str | None = None
+        self.picks = False
+        self.team: str | None = None
         self._parting = ""
         self._pressed = -TWICE_SECONDS
         self._interrupting: asyncio.Task[None] | None = None
@@ -155,7 +161,9 @@ class _Conversation:
                     return await body(session, talk, feed)
         finally:
             # Only now is it known whether the team is kept.
-            self._parting = parting(self._request, session, attaches=self._attaches) if session else ""
+            if session:
+                self._parting = parting(self._request, session, attaches=self._attaches)
+                self.team = session.home if session.kept else None
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------
@@ -244,7 +252,7 @@ class _Conversation:
         """Carry out a text and print the result."""
         feedback = await talk.carry_out(text)
         self._progress.put(feedback.lines)
-        self.next_words = feedback.next_words
+        self.next_words, self.picks = feedback.next_words, feedback.picks
         return feedback
 
     def _press(self, session: TeamSession, talk: Talk) -> None:

@@ -53,13 +53,14 @@ class Feedback:
     """What to show for a typed line.
 
     `lines`: cells side by side, already cleaned, some in the colour of a member. `leaves`: the conversation is over.
-    `next_words`: a new team follows, and these are said to it first, if any. None: no team follows. `refused`: the line
-    could not be carried out.
+    `next_words`: a new team follows, and these are said to it first, if any. None: no team follows. `picks`: the user
+    chooses the team that follows. `refused`: the line could not be carried out.
     """
 
     lines: tuple[CleanLine, ...] = ()
     leaves: bool = False
     next_words: str | None = None
+    picks: bool = False
     refused: bool = False
 
 
@@ -67,12 +68,14 @@ class Feedback:
 class FaceActions:
     """What only a face can do. `copy`: puts a text on the clipboard. `theme`: sets a theme, or lists them for "".
 
-    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs.
+    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs. `picks`: the
+    user can choose another team from a list.
     """
 
     copy: Callable[[str], None] | None = None
     theme: Callable[[str], list[str]] | None = None
     watch: Callable[[UserCommand], None] | None = None
+    picks: bool = False
 
 
 NO_ACTIONS = FaceActions()
@@ -171,6 +174,10 @@ class Talk:
                 return Feedback(leaves=True)
             if command.name == "clear":
                 return Feedback(leaves=True, next_words=rest)
+            if command.name == "resume" and not rest:
+                if not self._actions.picks:
+                    raise Refused("Choosing a team needs a terminal", "To let a member continue: /resume NAME")
+                return Feedback(leaves=True, picks=True)
         return None
 
     async def _command(self, text: str) -> Lines:
