@@ -147,6 +147,26 @@ async def test_who_goes_back_to_writing_is_not_called_again_until_something_is_s
         await screen.asked()
 
 
+async def test_without_colours_the_marked_answer_and_the_marked_command_are_reversed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        await screen.press("down")
+        await screen.until(lambda: [one[:6] for one in reversed_lines(screen)] == ["2. Yes"])
+        await screen.press(*"/qui")
+        await screen.until(lambda: any(one.startswith("/quit") for one in reversed_lines(screen)))
+        assert [one for one in reversed_lines(screen) if "Yes" in one] == []
+
+
+def reversed_lines(screen: ScreenHarness) -> list[str]:
+    """Return what is drawn reversed, a line each."""
+    strips = screen.app.screen._compositor.render_strips()
+    lines = ("".join(one.text for one in strip if one.style and one.style.reverse).strip() for strip in strips)
+    return [line for line in lines if line]
+
+
 async def test_refusing_with_words_tells_the_asker_what_to_do(tmp_path: Path) -> None:
     async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
         await screen.asked()

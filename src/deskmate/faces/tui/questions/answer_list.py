@@ -7,6 +7,7 @@ from textual import events
 from textual.message import Message
 from textual.widgets import OptionList
 
+from deskmate.faces.tui.drawing.marked_options import MarkedOptionList
 from deskmate.faces.tui.drawing.styled_lines import Line
 
 # What these keys do in the question above the list.
@@ -14,7 +15,7 @@ _SCROLLING = {"pageup": "page(-1)", "pagedown": "page(1)", "home": "begin", "end
 _QUESTIONS = {"left": "choose(-1)", "right": "choose(1)"}
 
 
-class AnswerList(OptionList):
+class AnswerList(MarkedOptionList):
     """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose."""
 
     # A click answers. It does not move the keys first.
@@ -24,7 +25,6 @@ class AnswerList(OptionList):
     AnswerList > .option-list--option-highlighted { background: $surface; color: $foreground; text-style: none; }
     AnswerList:focus { background-tint: $background 0%; }
     AnswerList:focus > .option-list--option-highlighted { background: $warning; color: $background; text-style: bold; }
-    AnswerList:focus:nocolor > .option-list--option-highlighted { text-style: reverse; }
     """
 
     class Chosen(Message):
@@ -60,6 +60,11 @@ class AnswerList(OptionList):
         begin, top = self._index_to_line[index], self.scroll_offset.y
         self.highlighted = index
         return top <= begin and begin + lines <= top + self.scrollable_content_region.height
+
+    @property
+    def shows_mark(self) -> bool:
+        """Only while Enter would give the marked answer."""
+        return self.has_focus
 
     def is_answer(self, key: str) -> bool:
         """Return whether a key is the number of an answer."""
