@@ -36,7 +36,7 @@ _VARIES = (
     (r"\$\d+\.\d+", "so much"),
     (r"\bprocess \d+", "process"),
     (r"[\d,]+ tokens in, \d+ out", "so many"),
-    (r"\d+ entries before these. To see all: -n \d+", "some entries"),
+    (r"\d+ earlier entries are not shown. To see all, add: -n \d+", "some entries"),
     (r"\(coder:\d+\.0\)", "(a call)"),
     (r"^0\.\d+$", "so much"),
     (r"\bin \d+\.\d+s", "in a moment"),

@@ -95,7 +95,7 @@ class Session(TeamSession):
     async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
         """Say something to the lead, and yield what happens until nobody is working. The last event is TurnEnded.
 
-        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session goes on.
+        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session is running.
         """
         start = await TurnStart.of(self._teams, self._agent, self._ends)
         self._ends = start.entries
@@ -182,7 +182,7 @@ class Session(TeamSession):
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.transcript.last_words:
-            raise Refused("The lead has not said anything yet, so there is nothing to summarize")
+            raise Refused("The lead has not said anything yet, so there is nothing to summarise")
         await self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:

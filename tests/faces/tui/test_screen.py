@@ -81,7 +81,7 @@ async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, si
     async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
         await screen.press("f1")
-        await screen.sees("Everywhere", "Shift+Tab")
+        await screen.sees("Everywhere", "Shift-Tab")
         compare(screen.app, "help")
         await screen.press("end")
         await screen.sees("/quit")

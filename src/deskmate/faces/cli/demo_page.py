@@ -140,7 +140,7 @@ def _last_words(folder: Path, team: str) -> str:
 
 def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, kept: bool) -> Iterator[str]:
     killed, resumed = pids
-    yield f"  kill -9 {killed} in the middle; process {resumed} went on where it stopped."
+    yield f"  kill -9 ended process {killed} halfway. Process {resumed} continued where it had stopped."
     still = "and all of them are still there" if kept else "and not all of them are still there"
     yield f"  {'Nothing' if kept else 'SOMETHING'} was lost: {at_kill.words} had been written, {still}."
     if not effects.are_single:
@@ -151,17 +151,17 @@ def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, ke
         f"{len(effects.results)} calls answered, each once."
     )
     if effects.cut_off:
-        yield f"  The kill cut off {effects.cut_off} of these calls. Its owner was told, and repeated it."
+        yield f"  The kill interrupted {effects.cut_off} of these calls. The agent was told, and made the call again."
 
 
 def _ways_on(folder: Path, team: str) -> Iterator[str]:
     program = _program()
     ways = {
         f"cd {shlex.quote(str(folder))}": "",
-        "git diff --stat rest": "what they changed",
+        "git diff --stat rest": "what the team changed",
         f"{program} board {team}": "the tasks",
         f"{program} inbox lead {team}": "who wrote what",
-        f"{program} tail frontend {team}": "a conversation, with the kill in the middle",
+        f"{program} tail frontend {team}": "a transcript, with the kill in the middle",
         f"{program} cost {team}": "what a model at $3 and $15 per million tokens would have cost",
     }
     width = max(len(command) for command, about in ways.items() if about)

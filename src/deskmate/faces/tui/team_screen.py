@@ -130,7 +130,7 @@ class TeamScreen(Screen[None]):
     # -- drawing ----------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Move the clocks on. While nothing goes on they show minutes, and are looked at less often."""
+        """Move the clocks on. While nothing happens they show minutes, and are looked at less often."""
         self._ticks += 1
         if self._activity.has_clock or self._session.questions or self._ticks % _IDLE_TICKS == 0:
             self._look()

@@ -85,8 +85,11 @@ class UserCommands:
         environ = environment()
         added = await to_thread.run_sync(add_note, self._workspace, text, state_folder(environ))
         self._untold.append(UserNote(added.path, text).frame)
-        ask = "" if added.trusted else ". You are asked whether to trust this file at the next start"
-        return [f"added to {added.path}{ask}", "The lead gets it with your next message, new teams from their start"]
+        ask = "" if added.trusted else ". At the next start, you are asked whether to trust this file"
+        return [
+            f"added to {added.path}{ask}",
+            "The lead gets it with your next message, and new teams get it when they start",
+        ]
 
     async def run(self, command: str, watch: Callable[[UserCommand], None] = lambda ran: None) -> UserCommand:
         """Run a command in the user's shell, and return what it printed. Raises Refused if it cannot be started.
@@ -94,7 +97,9 @@ class UserCommands:
         `watch`: called with the command at its start, with whole lines that it has printed so far, and at its end.
         """
         if self._running is not None:
-            raise Refused("Another command of yours is running", "Wait for its end, or stop it: Ctrl-C or Esc.")
+            raise Refused(
+                "Another of your commands is still running", "Wait until it ends, or stop it with Ctrl-C or Esc."
+            )
         environ = environment()
         redaction = redaction_of(environ=environ)
 
