@@ -88,7 +88,7 @@ def test_a_conversation_goes_over_to_the_team_that_is_chosen_or_goes_on(
 ) -> None:
     with at_terminal("--plain", "--team", "main", cwd=place.folder, env=place.env) as terminal:
         terminal.say("/resume")
-        terminal.see("Esc leaves")
+        terminal.see("Continue which team?")
         terminal.type(keys)
         terminal.until(lambda: sum("(/help, /quit)" in line for line in terminal.screen.lines) == 2)
         heads = [line for line in terminal.screen.lines if "(/help, /quit)" in line]
@@ -106,7 +106,7 @@ def test_a_screen_goes_over_to_the_team_that_is_chosen(place: ChatProgram) -> No
         screen.type("\x04")
         assert screen.end() == 0
         assert screen.modes == screen.found
-        assert "To continue: deskmate --team main-2" in screen.raw.rpartition(LEFT)[2]
+        assert "team main-2: 1 call" in screen.raw.rpartition(LEFT)[2]
 
 
 def test_resume_without_a_terminal_continues_the_team_used_last(place: ChatProgram) -> None:
