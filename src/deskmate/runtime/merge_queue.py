@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from deskmate.core.agent.merge_texts import MergeConflict, check_failed, conflict_text, git_failed
 from deskmate.core.log.names import BOARD
-from deskmate.core.prompt.merge_texts import MergeConflict, check_failed, conflict_text, git_failed
 from deskmate.core.team.tasks import Receipt, Task, merge_queue
 from deskmate.errors import TaskRefused, ToolError
 from deskmate.ports import Ran

@@ -22,6 +22,7 @@ from deskmate.core.agent.actions import (
     Take,
 )
 from deskmate.core.agent.entries import Agreed, Noticed, Nudged, PermissionAsked, Reported, Said, WorkMode
+from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import (
     changes_text,
     digest,
@@ -37,7 +38,6 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.work_mode import change_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.prompt.merge_texts import returned_text
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse

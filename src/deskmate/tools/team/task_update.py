@@ -6,13 +6,13 @@ Models often repeat what is already true, so that is not an error. The rules are
 from collections.abc import Awaitable, Callable, Iterable
 from typing import assert_never
 
+from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import taken
 from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import IN_CHARGE, blob_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
-from deskmate.core.prompt.merge_texts import returned_text
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.prompt.task_lines import ids, line
 from deskmate.core.team.board_rules import may_edit, refusal

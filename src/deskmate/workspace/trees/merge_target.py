@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from anyio import to_thread
 
-from deskmate.core.prompt.merge_texts import MergeConflict
+from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace

@@ -8,7 +8,7 @@ safe.
 import re
 from typing import IO
 
-from deskmate.core.prompt.merge_texts import MergeConflict
+from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.errors import ToolError
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 

@@ -8,7 +8,7 @@ from deskmate.errors import Refused
 from deskmate.faces.common.listings import dollars
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ CAPS = {
 }
 
 
-def budget_lines(session: "Session") -> list[str]:
+def budget_lines(session: "TeamSession") -> list[str]:
     """Return one line for each cap and what is used of it."""
     caps, spent = session.caps, session.spent
     here = sum(member.here for member in session.members) - 1
@@ -47,7 +47,7 @@ def _amount(value: float | None, form: str) -> str:
     return "no limit" if value is None else form.format(value)
 
 
-async def set_cap(session: "Session", name: str, number: str) -> list[str]:
+async def set_cap(session: "TeamSession", name: str, number: str) -> list[str]:
     """Set a cap from typed text and return the lines to show. Raises Refused for an unknown cap or a bad number."""
     cap = CAPS.get(name)
     if cap is None:
