@@ -181,7 +181,7 @@ async def test_what_is_half_typed_is_dropped_before_anybody_is_interrupted(tmp_p
         await screen.press("up")
         assert draft.text == "draft"
         await screen.press("ctrl+c", "ctrl+c")
-        await screen.sees("lead is interrupted")
+        await screen.sees("lead was interrupted")
 
 
 async def test_the_end_of_a_show_leaves_the_keys_to_who_is_typing(tmp_path: Path) -> None:
