@@ -55,6 +55,7 @@ class GitProgram:
         text: str | None = None,
         fails: tuple[int, ...] = (),
         seconds: float = SECONDS,
+        cwd: Path | None = None,
     ) -> tuple[int, str]:
         """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
@@ -62,7 +63,7 @@ class GitProgram:
         try:
             ran = subprocess.run(
                 command,
-                cwd=self.folder,
+                cwd=cwd or self.folder,
                 env=self._environ,
                 input=given,
                 stdin=(stdin or subprocess.DEVNULL) if given is None else None,

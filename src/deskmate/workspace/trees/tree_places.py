@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from deskmate.core.log.names import known_name
@@ -16,9 +17,12 @@ from deskmate.core.policy.permissions import Isolation
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
-from deskmate.errors import Refused
+from deskmate.errors import Refused, ToolError
+from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder
+from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.git_program import GitProgram, missing
+from deskmate.workspace.workspace_files import opened
 
 FOLDER = "trees"
 # Names of trees that are being made or removed. No member can have such a name.
@@ -26,6 +30,9 @@ _UNFINISHED = ".unfinished-"
 # What git does differently in one repository than in another, as far as files are concerned.
 _COPIED = ("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks")
 # What stops a merge, a rebase or a cherry-pick half-way.
+# The user's list of ignored files that every tree gets a copy of, in the syntax of .gitignore.
+INCLUDE = ".worktreeinclude"
+_MAX_INCLUDED, _MAX_INCLUDED_BYTES = 1000, 100_000_000
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
@@ -102,8 +109,46 @@ class TreePlaces:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
         self._fill(unfinished, commit)
+        self._include(unfinished)
         os.rename(unfinished, place)
         return place
+
+    def _include(self, tree: Path) -> None:
+        """Copy the ignored files that the user lists. Links and special files are left out.
+
+        Raises ToolError if they are too many or too large: they would be copied for each member.
+        """
+        if not (self._workspace / INCLUDE).is_file():
+            return
+        names = sorted(self._ignored(f"--exclude-from={INCLUDE}") & self._ignored("--exclude-standard"))
+        room = _MAX_INCLUDED_BYTES
+        for name in names:
+            if (self._workspace / name).is_symlink():
+                continue
+            with suppress(NotRegular), resolved(self._workspace, name) as place, opened(place) as fd:
+                room -= os.fstat(fd).st_size
+                if room < 0 or len(names) > _MAX_INCLUDED:
+                    most = f"{_MAX_INCLUDED:,} files or {_MAX_INCLUDED_BYTES // 1_000_000} MB"
+                    raise ToolError(f"{INCLUDE} names more than {most}. Ask the user to shorten it.")
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                with open(os.dup(fd), "rb") as source, (tree / name).open("xb") as copy:
+                    shutil.copyfileobj(source, copy)
+                (tree / name).chmod(os.fstat(fd).st_mode & 0o777)
+
+    def _ignored(self, by: str) -> set[str]:
+        """Return the files of the user that git does not have, and that match the patterns of an option."""
+        words = (
+            "-c",
+            "core.bare=false",
+            f"--work-tree={self._workspace}",
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            by,
+        )
+        printed = GitProgram(self._checkout, self._environ).run(*words, cwd=self._workspace)[1]
+        return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str) -> None:
         (tree / ".git").mkdir()
