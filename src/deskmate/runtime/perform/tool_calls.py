@@ -34,7 +34,6 @@ from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolEr
 from deskmate.ports import Background, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
-from deskmate.runtime.events import Feed
 from deskmate.runtime.perform.live_words import tell_output
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -272,6 +271,8 @@ class Calls:
 
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
+        if any(self._transcript.memory.calls[id_].tool not in self._parts.tools for id_ in ids):
+            self._warn(text)
         await self._end([Result(text, ok=ok).did(id_) for id_ in ids])
 
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
@@ -286,17 +287,14 @@ class Calls:
         async with task_group() as tasks:
             if call.tool == COMMAND_TOOL:
                 printed = self._printed.setdefault(call.id, LiveOutput())
-                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, *self._telling)
+                feed, redaction = self._team_state.feed, self._team_state.writer.redaction
+                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, feed, redaction)
             result = await self._bounded(call.id, await self._result(call))
             tasks.cancel_scope.cancel()
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._end([result.did(call.id)])
         self._printed.pop(call.id, None)
-
-    @property
-    def _telling(self) -> tuple[Feed, Redaction]:
-        return self._team_state.feed, self._team_state.writer.redaction
 
     async def _end(self, ends: Iterable[Did]) -> None:
         """Record the ends of calls, together with those of calls that end while this waits for its turn."""
@@ -311,11 +309,14 @@ class Calls:
         try:
             tool, arguments = self._read(call)
         except ToolError as error:
-            # The run continues, so a programmer would not notice a wrong script or a wrong tool otherwise.
-            _LOG.warning("A call of %s failed: %s", self._transcript.name, error, extra=ALSO_AN_EVENT)
+            self._warn(str(error))
             return Result(str(error), ok=False)
         running = tool.run(arguments, self._context(call, self._journalled(call.id)))
         return await outcome(call.tool, running, self._team_state.writer.redaction)
+
+    def _warn(self, why: str) -> None:
+        """Log that a call cannot be run. The run continues, so a programmer would not notice a wrong script."""
+        _LOG.warning("A call of %s failed: %s", self._transcript.name, why, extra=ALSO_AN_EVENT)
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:
