@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from deskmate.config import Settings, choose_fallback, choose_model, environment
+from deskmate.config import DEFAULT_MODELS, Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
@@ -344,20 +344,26 @@ def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name:
 
 
 def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
+    from deskmate.models.wires.provider_errors import SettingsOrigin
+
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
-    where = {"base_url": at.base_url, "source": settings.addresses.get(provider, "")} if at.base_url else {}
+    where = {"base_url": at.base_url} if at.base_url else {}
+    address = settings.addresses.get(provider, "the settings") if at.base_url else ""
+    origin = SettingsOrigin(address, settings.key_places.get(provider, ""), DEFAULT_MODELS[provider])
     if provider == "anthropic":
         # Import a wire format only if it is used.
         from deskmate.models.wires.anthropic import AnthropicModel
 
         thinking = settings.thinking_tokens or 0
         limits = _limits(name, settings, thinking)
-        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
+        return AnthropicModel(
+            client, model, key=key or "none", limits=limits, thinking_tokens=thinking, origin=origin, **where
+        )
     from deskmate.models.wires.openai import OpenAIModel
 
-    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
+    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), origin=origin, **where)
 
 
 def window_of(name: str, settings: Settings) -> int:

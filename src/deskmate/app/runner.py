@@ -165,7 +165,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     async with client, _home(place, name, settings, feed, create=False) as teams:
         first = teams.first
         if not (await first.roster.refresh()).team:
-            raise Refused(f"Team '{name}' was never started", "To start one, run: deskmate run")
+            raise Refused(f"Team '{name}' was never started", 'To start one, run: deskmate run "GOAL"')
         await _go_on(place, request, sandbox, first, attended=attended)
         await set_up(first, request)
         # At once, so that a kill from now on does not lose it.

@@ -174,7 +174,8 @@ class Settings(Written):
     `permission_mode`, `delegate`: None keeps those of the team. `models` is by `provider:model`. `file`: the settings
     file, which may not exist. `state`: the folder for data of Deskmate that belongs to no workspace. `widest_mode`: the
     widest mode that the project allows. `warnings`: what the user should be told. `colour`: whether to use colours.
-    `addresses`: where the address of a provider was set, by provider, as far as that is known.
+    `addresses`, `key_places`: where the address and the key of a provider were set, by provider, as far as that is
+    known.
     """
 
     file: Path
@@ -183,6 +184,7 @@ class Settings(Written):
     warnings: tuple[Problem, ...] = ()
     colour: bool = True
     addresses: dict[str, str] = {}
+    key_places: dict[str, str] = {}
 
     @property
     def prices(self) -> dict[str, tuple[float, float, float, float]]:

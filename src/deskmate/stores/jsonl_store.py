@@ -287,4 +287,4 @@ def _what_is_missing(workspace: Path, team: str) -> UnsafeFolder:
         if path.is_dir() and (workspace / TASKS / path.name).is_dir()
     ]
     there = f"Teams there: {', '.join(whole)}" if whole else "There are no teams yet"
-    return UnsafeFolder(f"There is no team '{team}' in {workspace}. {there}", "To start one, run: deskmate run")
+    return UnsafeFolder(f"There is no team '{team}' in {workspace}. {there}", 'To start one, run: deskmate run "GOAL"')

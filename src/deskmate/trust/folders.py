@@ -23,7 +23,7 @@ from deskmate.workspace.sandbox.mounts import homes
 FIRST_TEAM = "main"
 # An error names at most this many teams.
 _MOST_NAMED = 5
-_BEGIN = "To start one, run: deskmate, or deskmate run"
+_BEGIN = 'To start one, run: deskmate, or deskmate run "GOAL"'
 
 
 def workspace_of(chosen: Path | None) -> Path:

@@ -89,6 +89,17 @@ async def test_config_tells_what_is_set_and_no_key(harness: AppHarness) -> None:
         assert typist.session.settings.anthropic.key.get_secret_value() not in text
 
 
+async def test_config_tells_the_model_that_is_asked_now(harness: AppHarness) -> None:
+    async with chat(harness, edits) as typist:
+        first = typist.session.model
+        assert any(line.startswith(f'model = "{first}" (') for line in await typist.types("/config"))
+        await typist.types("/model anthropic:claude-opus-4-1")
+        lines = await typist.types("/config")
+    assert [line for line in lines if line.startswith("model = ")] == [
+        'model = "anthropic:claude-opus-4-1" (chosen with /model)'
+    ]
+
+
 async def test_doctor_checks_the_machine_and_this_team(harness: AppHarness) -> None:
     async with chat(harness, edits) as typist:
         lines = await typist.types("/doctor")

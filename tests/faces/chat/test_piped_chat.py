@@ -213,7 +213,7 @@ def test_a_subagent_asks_in_the_name_of_who_sent_it(tmp_path: Path) -> None:
 def test_a_lead_that_is_parked_ends_it_with_1_and_the_reason(place: ChatProgram) -> None:
     end = place.piped("fail\n", "--max-steps", "1")
     assert end.code == 1
-    assert re.search(r"^deskmate: the lead is parked: .*step", end.stderr, re.MULTILINE)
+    assert re.search(r"^\[lead@main\] stopped: .*step", end.stderr, re.MULTILINE)
 
 
 def test_nothing_that_is_said_or_asked_moves_a_cursor(place: ChatProgram) -> None:

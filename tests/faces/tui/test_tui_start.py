@@ -19,6 +19,7 @@ import anyio.to_thread
 import pytest
 
 from deskmate.faces.tui.tui_start import noting
+from deskmate.testing.provider_faults import ErrorStatus
 from tests.faces.chat_program import ChatProgram, chat_program
 from tests.faces.terminal import SECONDS, Screen, Terminal
 from tests.faces.tui.busy_team import at_work
@@ -67,6 +68,17 @@ class AtScreen(Terminal):
 def place(tmp_path: Path) -> Iterator[ChatProgram]:
     with chat_program(tmp_path) as place:
         yield place
+
+
+def test_a_model_that_never_answered_is_told_with_its_reason_on_leaving(tmp_path: Path) -> None:
+    fault = ErrorStatus(401, message="no such key")
+    with chat_program(tmp_path, faults=lambda number, asked: fault) as place, AtScreen(place) as terminal:
+        terminal.see("to lead")
+        terminal.type("good morning\r")
+        terminal.see("no such key")
+        parting = terminal.leave()
+    assert "no such key" in parting
+    assert parting.index("no such key") < parting.index("no team was kept")
 
 
 def test_the_title_of_the_window_tells_of_the_team_and_is_restored(place: ChatProgram) -> None:

@@ -2,15 +2,14 @@
 
 import json
 import shlex
-import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deskmate.app import program_name
 from deskmate.core.agent.entries import Said
 from deskmate.core.agent.open_calls import INTERRUPTED
 from deskmate.core.log.names import LEAD
@@ -155,7 +154,7 @@ def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, ke
 
 
 def _ways_on(folder: Path, team: str) -> Iterator[str]:
-    program = _program()
+    program = program_name()
     ways = {
         f"cd {shlex.quote(str(folder))}": "",
         "git diff --stat rest": "what they changed",
@@ -173,8 +172,3 @@ def _ways_on(folder: Path, team: str) -> Iterator[str]:
     yield "Your turn:"
     yield ""
     yield f"  cd YOUR/PROJECT && {program}"
-
-
-def _program() -> str:
-    """Return how to call this program: by its name if the shell finds it, else by its path."""
-    return "deskmate" if shutil.which("deskmate") else shlex.quote(str(Path(sys.executable).with_name("deskmate")))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.items.member_items import sender_of
@@ -83,14 +85,23 @@ def attached_note(session: "Session") -> str:
     return f"Team {session.team} runs in another process. Leaving this window stops nothing."
 
 
-def parting(request: RunRequest, session: "Session", *, attaches: bool = False) -> str:
-    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
+def stop_reason(session: "Session") -> str:
+    """Return why the lead stopped, as a line, or "" if it did not."""
+    lead = next((member for member in session.members if member.name == LEAD), None)
+    return f"deskmate: stopped: {one_line(lead.status.reason)}" if lead and isinstance(lead.status, Parked) else ""
+
+
+def parting(request: RunRequest, session: "Session", *, attaches: bool = False, reason: str = "") -> str:
+    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue.
+
+    `reason`: why the lead stopped, if that was not printed yet.
+    """
     if attaches:
         return (
             f"Team {session.team} goes on without this window. To look again: {typed(request, 'attach', session.team)}"
         )
     if not session.kept:
-        return NEVER_ANSWERED if session.letters else NOTHING_SAID
+        return "\n".join(filter(None, [reason, NEVER_ANSWERED])) if session.letters else NOTHING_SAID
     team, spent, left = session.home, session.spent, open_line(session.board.current)
     asking = {sender_of(question.member) for question in session.questions}
     busy = [name for name in session.busy if name not in asking]

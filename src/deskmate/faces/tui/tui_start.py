@@ -19,7 +19,7 @@ from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting
+from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, stop_reason
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -71,7 +71,8 @@ class _Visit:
                     self.left = True
         finally:
             # Only now is it known whether the team is kept.
-            self.parting = parting(self._request, session, attaches=self._attaches) if session else ""
+            if session:
+                self.parting = parting(self._request, session, attaches=self._attaches, reason=stop_reason(session))
 
     async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)

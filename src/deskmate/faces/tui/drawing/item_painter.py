@@ -95,7 +95,7 @@ def _rows(item: items.ShownItem, folded: bool, look: PaintLook) -> Iterator[Unwr
         case items.ThoughtItem():
             yield from _titled_rows(item, folded, "dim", "dim italic")
         case items.ParkedItem():
-            yield from _titled_rows(replace(item, text=with_way_on(item.text)), folded, "bold red", "dim")
+            yield from _titled_rows(replace(item, text=with_way_on(item.text, item.member)), folded, "bold red", "dim")
         case items.SummaryItem():
             yield from _titled_rows(replace(item, text="") if not folded else item, folded, "dim", "dim")
             if not folded:
