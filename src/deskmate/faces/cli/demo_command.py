@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,13 +22,15 @@ from deskmate.app import environment, wants_colour
 from deskmate.app.demo_team import prepare
 from deskmate.faces.cli.demo_page import Records, last_page
 from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.progress_lines import cells_of
 
 RED = 1
-INTRODUCTION = """\
-A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9. The models'
-words are scripted, so it needs no key and no network. Everything else is real: files, tests, tasks, mail, plans,
-questions, the kill. The folder is {folder}
-"""
+INTRODUCTION = (
+    "A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9. "
+    "The models' words are scripted, so it needs no key and no network. "
+    "Everything else is real: files, tests, tasks, mail, plans, questions, the kill."
+)
+_MOST_CELLS = 100
 # Long enough to see that a command runs.
 _LAST_GLANCE_SECONDS = 0.2
 _TYPING_SECONDS = 0.04
@@ -45,7 +48,8 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
     folder = prepare()
     stage = _Stage(folder, fast=fast, on_screen=on_screen)
     if not on_screen:
-        stage.tell(INTRODUCTION.format(folder=folder))
+        cells = min(cells_of(sys.stderr.fileno()), _MOST_CELLS)
+        stage.tell(f"{textwrap.fill(INTRODUCTION, cells)}\nThe folder is {folder}\n")
     first = stage.play(None)
     records = Records.of(folder)
     last = first

@@ -107,7 +107,7 @@ def parting(request: RunRequest, session: "Session", *, attaches: bool = False, 
     busy = [name for name in session.busy if name not in asking]
     stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped.\n" if busy else ""
     title = one_line(session.title)
-    sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
+    sum_ = f"team {team}: {spent.calls:,} model call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
     sum_ = f"{sum_} ({title})" if title else sum_
     sum_ = f"{sum_}\n{left}" if left else sum_
     way_on, without = typed(request, "--team", team), typed(request, "resume", team)

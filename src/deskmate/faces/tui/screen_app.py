@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
@@ -80,7 +81,7 @@ class DeskmateApp(App[None]):
         self._team = TeamScreen(session, feed, before, now)
         self._talk = Talk(session, self._team.cells, FaceActions(self.copy_to_clipboard, self._choose_theme))
         self.next_words: str | None = None
-        self._turn = asyncio.Lock()
+        self._turn, self._touch = asyncio.Lock(), asyncio.Event()
         self._braked = float("-inf")
         self._over = self._leaving = False
         self._unreadable: DeskmateError | None = None
@@ -96,6 +97,17 @@ class DeskmateApp(App[None]):
     def on_mount(self) -> None:
         """Draw everything again when the terminal is back from an editor or the shell."""
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True), immediate=False)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Notice that a person is there, then handle the event as usual."""
+        if isinstance(event, events.Key | events.MouseDown | events.Paste):
+            self._touch.set()
+        await super().on_event(event)
+
+    async def touched(self) -> None:
+        """Return when the person presses a key or a button of the mouse the next time."""
+        self._touch.clear()
+        await self._touch.wait()
 
     # -- what is typed and answered ---------------------------------------------------------------
 

@@ -308,11 +308,13 @@ class TeamScreen(Screen[None]):
             draft.disabled = True
             if had_keys:
                 self._write()
+            else:
+                self.on_descendant_focus()
 
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
-        self.query_one(KeyLine).show(panels[0] if panels else "draft")
+        self.query_one(KeyLine).show(panels[0] if panels else "draft", is_over=self.query_one(Draft).disabled)
 
     def on_draft_sent(self) -> None:
         """Scroll to the end, where the sent text will appear. A question may have the keys again."""
@@ -333,13 +335,15 @@ class TeamScreen(Screen[None]):
 
     def _type(self, key: events.Key) -> None:
         """Go on writing with a key that was pressed elsewhere."""
-        self._write()
-        self.query_one(Draft).take(key)
+        if not self.query_one(Draft).disabled:
+            self._write()
+            self.query_one(Draft).take(key)
 
     def on_paste(self, event: events.Paste) -> None:
         """Let what is pasted go to the draft."""
-        self._write()
-        self.query_one(Draft).paste(event.text)
+        if not self.query_one(Draft).disabled:
+            self._write()
+            self.query_one(Draft).paste(event.text)
 
     def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
         """Keep words that answer nothing any more."""

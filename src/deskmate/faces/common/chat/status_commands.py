@@ -46,7 +46,7 @@ async def status_lines(session: "Session") -> list[str]:
         f"commands: {sandbox_of(permitted.sandbox)}",
         f"members: {members}",
         f"context: {_share(used.tokens, window)}",
-        f"cost: {dollars(spent)} for {spent.calls:,} call{'' if spent.calls == 1 else 's'}",
+        f"cost: {dollars(spent)} for {spent.calls:,} model call{'' if spent.calls == 1 else 's'}",
         f"settings: {session.settings.file}",
         f"deskmate {__version__}",
     ]
