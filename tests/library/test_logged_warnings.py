@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from deskmate import run
+from deskmate.app.build import _price
+from deskmate.config import load
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.redaction import Redaction
-from deskmate.core.prompt.prompts import RetryDelta
+from deskmate.core.prompt.prompts import RetryDelta, Usage
 from deskmate.faces.common.error_log import logging_to
 from deskmate.runtime.events import Feed, Streamed, TeamEvent
 from deskmate.runtime.perform.live_words import LiveWords
@@ -27,6 +29,16 @@ async def test_a_call_that_cannot_be_read_is_logged_and_faces_do_not_repeat_it(
     (record,) = (one for one in caplog.records if one.levelno >= logging.WARNING)
     assert LEAD in record.getMessage()
     assert noted == []
+
+
+@pytest.mark.parametrize(("base_url", "warned"), [("", 1), ("http://127.0.0.1:1/v1", 0)])
+def test_a_model_without_a_price_is_named_once_unless_it_is_on_your_own_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, base_url: str, warned: int
+) -> None:
+    settings = load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": base_url})
+    for _ in range(2):
+        assert _price(settings, "openai:no-such-model", Usage(1, 1)) is None
+    assert len([one for one in caplog.messages if "openai:no-such-model" in one]) == warned
 
 
 def test_each_retry_is_logged_and_told(caplog: pytest.LogCaptureFixture) -> None:

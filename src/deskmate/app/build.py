@@ -1,5 +1,6 @@
 """The model, tools, workspace and prompt of each agent."""
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -190,7 +191,7 @@ class TeamParts:
         )
         asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
         return AgentParts(
-            model=Metered(asked, partial(price, overrides=self.settings.prices), partial(budget.spend, name)),
+            model=Metered(asked, partial(_price, self.settings), partial(budget.spend, name)),
             tools=tools,
             specs=tools.specs,
             workspace=self.workspace,
@@ -249,6 +250,19 @@ def check_price(name: str, settings: Settings) -> None:
             f"The price of {name} is not known, so {set_} cannot work",
             f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
         )
+
+
+def _price(settings: Settings, model: str, usage: Usage) -> float | None:
+    """Return the price of a reply. If it is not known although the provider is, say so once: the name may be wrong."""
+    found = price(model, usage, settings.prices)
+    if found is None and model.partition(":")[0] in DEFAULT_MODELS and not settings.provider_of(model).base_url:
+        _warn_of_price(model, settings.file)
+    return found
+
+
+@cache
+def _warn_of_price(model: str, file: Path) -> None:
+    logging.getLogger(__name__).warning("No price is known for %s. Check its name, or set prices in %s", model, file)
 
 
 async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:

@@ -41,7 +41,7 @@ async def test_a_key_brings_a_panel_forward_and_back(
         await screen.sees(words, "Esc write")
         compare(screen.app, f"on-{panel}")
         await screen.press(key)
-        await screen.sees("make serve", "to lead", "^D leave")
+        await screen.sees("make serve", "to lead", "Ctrl-D leave")
         await screen.press(key, "escape")
         await screen.sees("make serve")
 
@@ -81,7 +81,7 @@ async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, si
     async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
         await screen.press("f1")
-        await screen.sees("Everywhere", "Shift+Tab")
+        await screen.sees("Everywhere", "Shift-Tab")
         compare(screen.app, "help")
         await screen.press("end")
         await screen.sees("/quit")

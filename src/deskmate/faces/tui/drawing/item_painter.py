@@ -122,9 +122,9 @@ def _indented(
     edge = Text(margin, margin_style)
     for line in lines[:_MOST_LINES]:
         yield UnwrappedLine(Text(_short(line) if short else line, style), edge, edge)
-    if len(lines) > _MOST_LINES:
+    if (left := len(lines) - _MOST_LINES) > 0:
         yield UnwrappedLine(
-            Text(f"… {len(lines) - _MOST_LINES:,} more lines. To see all: deskmate tail --json", "dim"), edge, edge
+            Text(f"… {left:,} more line{'' if left == 1 else 's'}. To see all: deskmate tail --json", "dim"), edge, edge
         )
 
 
