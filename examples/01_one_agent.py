@@ -2,7 +2,7 @@
 
     ANTHROPIC_API_KEY=... python examples/01_one_agent.py
 
-The agent may read files. It may not change any: nobody is there to allow it.
+The agent can read files but not change them, because nobody is there to give permission.
 """
 
 from deskmate import run_sync

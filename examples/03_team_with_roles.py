@@ -1,6 +1,6 @@
 """Start with a whole team: two teammates with roles, and tasks that wait for each other.
 
-Teammates take the tasks of their role by themselves. The lead hears when one is done.
+Each teammate takes the tasks of its role. The lead is notified when one is done.
 """
 
 from deskmate import NewTask, Team, Teammate

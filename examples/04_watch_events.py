@@ -1,4 +1,4 @@
-"""Talk to a team and watch it work: each event has a type."""
+"""Talk to a team and watch it work through typed events."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Decide in code what agents may do: small refunds are allowed, everything else is not."""
+"""Decide in code what agents may do: this program allows small refunds and nothing else."""
 
 from deskmate import Answer, Question, Team, tool
 

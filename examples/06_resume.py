@@ -16,7 +16,7 @@ async def measure() -> str:
 
 
 async def main() -> None:
-    """Cancel the run while the tool works, then resume it. After `kill -9` the same works in the next program."""
+    """Cancel the run while the tool works, then resume it. After `kill -9`, resume it in a new process."""
     team = Team("patient", tools=[measure])
     run = asyncio.create_task(team.run("Measure it once, and report the figure."))
     await working.wait()

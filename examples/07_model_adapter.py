@@ -1,4 +1,4 @@
-"""Use a model that Deskmate does not know: anything with a name, limits and `stream`."""
+"""Use a model that Deskmate does not know: any object with a name, limits and a method `stream`."""
 
 from collections.abc import AsyncGenerator
 
@@ -12,7 +12,7 @@ class Parrot:
     limits = ModelLimits(window=100_000, output=4_000)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield text as it comes, then the whole reply. `prompt` has the system prompt, the tools and the messages."""
+        """Yield text as it arrives, then the whole reply. `prompt` has the system prompt, tools and messages."""
         told = [block.text for block in prompt.passages[-1].blocks if isinstance(block, TextBlock)]
         answer = told[0].upper()
         for word in answer.split():

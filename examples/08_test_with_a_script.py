@@ -1,4 +1,4 @@
-"""Test your own team without a model: a script says what each member answers. Everything else is real.
+"""Test your own team without a model. A script has the answers of each member, and everything else is real.
 
 pytest examples/08_test_with_a_script.py
 """

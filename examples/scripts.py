@@ -1,9 +1,9 @@
-"""What the models of the examples say, so that you can run them without a key:
+"""A script that plays the model for the examples, so that you can run them without a key:
 
     python -m deskmate.testing.fake_provider --script examples/scripts.py:SCRIPT
 
-It prints its address and runs until its input ends, so give it a terminal of its own. Set ANTHROPIC_BASE_URL to the
-address, and ANTHROPIC_API_KEY to anything. Each conversation has its own steps, found by the words of its goal.
+This prints the address of the provider and runs until you press Ctrl-D, so use a separate terminal. Set
+ANTHROPIC_BASE_URL to the address, and ANTHROPIC_API_KEY to anything. The words of the goal select the steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ def use(tool: str, **arguments: object) -> Say:
 
 
 WAITS = ("They are working.", "Both tasks are done.", "Both are done.")
-# Words of a conversation → the steps of the agent that has it.
+# Words that occur in a conversation → the steps of its agent.
 PARTS: Mapping[str, Part] = {
     "In which file": [use("glob", pattern="*.toml"), "In pyproject.toml."],
     "orders 7 and 8 are late": [
@@ -51,7 +51,7 @@ PARTS: Mapping[str, Part] = {
 
 
 def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, whether it is a list or a function
-    """Return the next step: as many steps were said as the conversation has passages of the model."""
+    """Return the next step. Each earlier answer of the model in the conversation is one step."""
     words = f"{asked.prompt.system}\n{asked.prompt.passages}"
     part = next((part for mark, part in PARTS.items() if mark in words), ("I know only the examples.",))
     says = part[min(step(asked), len(part) - 1)]

@@ -1,8 +1,8 @@
-"""The model of docs/tutorial.md: everything its agents say, so that you can follow it without a key.
+"""A script that plays the model in docs/tutorial.md, so that you can follow it without a key.
 
     python -m deskmate.testing.fake_provider --script examples/tutorial_script.py:SCRIPT
 
-Each part depends only on its conversation. So it continues where it was, even after `kill -9`.
+What an agent says next depends only on its conversation, so it continues correctly, even after `kill -9`.
 """
 
 from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, play, speaker

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.test_docs import DOCS, ROOT, Snippet, names, page, section, snippets
+from tests.warm_program import warm_command, warm_socket
 
 SECONDS = 60
 HOW_TO = sorted(path for path in (DOCS / "how-to").glob("*.md") if "```console\n" in path.read_text(encoding="utf-8"))
@@ -36,7 +37,7 @@ _VARIES = (
     (r"\$\d+\.\d+", "so much"),
     (r"\bprocess \d+", "process"),
     (r"[\d,]+ tokens in, \d+ out", "so many"),
-    (r"\d+ entries before these. To see all: -n \d+", "some entries"),
+    (r"\d+ earlier entries are not shown. To see all, add: -n \d+", "some entries"),
     (r"\(coder:\d+\.0\)", "(a call)"),
     (r"^0\.\d+$", "so much"),
     (r"\bin \d+\.\d+s", "in a moment"),
@@ -112,7 +113,7 @@ def _figures(text: str) -> list[float]:
 class Reader:
     """Types a page: a folder, an environment that lasts from block to block, and terminals that stay open.
 
-    `real`: what stands here for a number or an address that the page shows.
+    `real`: what stands here for a number or an address that the page shows. `inherited`: files that commands have open.
     """
 
     folder: Path
@@ -121,6 +122,7 @@ class Reader:
     patience_seconds: float = SECONDS
     real: dict[str, str] = field(default_factory=dict)
     compares_figures: bool = False
+    inherited: tuple[int, ...] = ()
 
     def follow(self, text: str) -> None:
         for snippet in snippets(text):
@@ -162,6 +164,7 @@ class Reader:
                 stdin=subprocess.PIPE if place else None,
                 stdout=out,
                 stderr=subprocess.STDOUT,
+                pass_fds=self.inherited,
             )
         self.stack.callback(_end, process)
         deadline = time.monotonic() + self.patience_seconds
@@ -201,6 +204,7 @@ class Reader:
             text=True,
             timeout=SECONDS,
             check=False,
+            pass_fds=self.inherited,
         )
 
     def _script(self, commands: str) -> list[str]:
@@ -224,17 +228,25 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.stdin:
         process.stdin.close()
         assert process.wait(SECONDS) == 0
-    process.kill()
+    # Not SIGKILL: what stands in for the program has to pass it on.
+    process.terminate()
     process.wait(SECONDS)
 
 
 @contextmanager
-def reader(folder: Path, patience_seconds: float = SECONDS) -> Iterator[Reader]:
-    home = folder / "home"
+def reader(folder: Path, patience_seconds: float = SECONDS, *, warm: bool = False) -> Iterator[Reader]:
+    """Have a reader. `warm`: each `deskmate` is a run of the warm process, not the installed program."""
+    home, programs = folder / "home", folder / "programs"
     home.mkdir()
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    programs.mkdir()
+    inherited: tuple[int, ...] = ()
+    if warm:
+        warm_command(programs / "deskmate")
+        inherited = (warm_socket(),)
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
+    environ = {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
     with ExitStack() as stack:
-        yield Reader(folder, {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}, stack, patience_seconds)
+        yield Reader(folder, environ, stack, patience_seconds, inherited=inherited)
 
 
 # -- the pages ------------------------------------------------------------------------------------
@@ -251,7 +263,8 @@ def test_a_how_to_page_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
     if not shutil.which("jq"):
         pytest.skip("jq is not installed")
     tutorial = page("tutorial.md")
-    with reader(tmp_path) as typist:
+    # The tutorial has typed the installed program.
+    with reader(tmp_path, warm=True) as typist:
         typist.follow(section(tutorial, "Set up"))
         if path.name in ("files.md", "roles.md", "watch.md"):
             typist.follow(section(tutorial, "One agent") + _goal(tutorial))

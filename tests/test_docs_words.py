@@ -50,7 +50,7 @@ AVOID_IN_ERRORS = {
     r"put away": "archived",
     r"(?:goes|go|going|went) on": "continue",
     r"(?:plays|played)": "runs",
-    r"(?<!there )is no": "is not a",
+    r"(?<!there )is no(?! longer)": "is not a",
     r"holds": "has, contains",
     r"unasked|unconfined": "without asking, without a sandbox",
     r"(?:is|are|was) (?:there|not there)": "exists, does not exist",

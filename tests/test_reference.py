@@ -64,6 +64,6 @@ def test_a_part_has_the_usage_every_option_and_a_text_that_names_every_argument(
 
 def test_defaults_choices_environment_and_exit_codes_are_there() -> None:
     text = reference()
-    assert "`--output [text|json|stream-json]`: What to print. [default: text]" in part(text, "deskmate run")
+    assert "`--output [text|json|stream-json]`: The format of the output. [default: text]" in part(text, "deskmate run")
     assert "DESKMATE_MODEL" in part(text, "deskmate")
     assert "\n130  interrupted" in part(text, "deskmate")

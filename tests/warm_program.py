@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -85,12 +86,21 @@ class WarmRun:
 
 
 def begin_deskmate(
-    args: Sequence[str], *, folder: Path, env: Mapping[str, str], files: tuple[int, int, int], terminal: bool = False
+    args: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    files: tuple[int, int, int],
+    terminal: bool = False,
+    umask: int = -1,
 ) -> WarmRun:
-    """Begin `deskmate` with these files as stdin, stdout and stderr. `terminal`: they are its terminal."""
+    """Begin `deskmate` with these files as stdin, stdout and stderr. `terminal`: they are its terminal.
+
+    `umask`: what is taken from the modes of what it makes, below zero as with this process.
+    """
     warm = _warm_process()
     ours, its = socket.socketpair()
-    request = {"args": list(args), "folder": str(folder), "env": dict(env), "terminal": terminal}
+    request = {"args": list(args), "folder": str(folder), "env": dict(env), "terminal": terminal, "umask": umask}
     text = json.dumps(request).encode()
     socket.send_fds(warm, [len(text).to_bytes(4, "big") + text], [its.fileno(), *files])
     its.close()
@@ -98,13 +108,19 @@ def begin_deskmate(
 
 
 def run_deskmate(
-    args: Sequence[str], *, folder: Path, env: Mapping[str, str], stdin: bytes = b"", seconds: float = 60
+    args: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    seconds: float = 60,
+    umask: int = -1,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `deskmate` to its end. Raises TimeoutError if that takes too long."""
     read_in, write_in = os.pipe()
     read_out, write_out = os.pipe()
     read_err, write_err = os.pipe()
-    run = begin_deskmate(args, folder=folder, env=env, files=(read_in, write_out, write_err))
+    run = begin_deskmate(args, folder=folder, env=env, files=(read_in, write_out, write_err), umask=umask)
     for given in (read_in, write_out, write_err):
         os.close(given)
     with ThreadPoolExecutor(3) as threads:
@@ -112,6 +128,18 @@ def run_deskmate(
         threads.submit(_write, write_in, stdin).result(seconds)
         code = run.wait(seconds)
         return subprocess.CompletedProcess(list(args), code, out.result(seconds), err.result(seconds))
+
+
+def warm_socket() -> int:
+    """Return the number of the socket that a program of `warm_command` must inherit."""
+    return _warm_process().fileno()
+
+
+def warm_command(file: Path) -> None:
+    """Write a program that is `deskmate` for a shell, as a run of the warm process."""
+    words = [sys.executable, "-ISE", str(ROOT / "tests/warm_handover.py"), str(warm_socket())]
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    file.chmod(0o755)
 
 
 @cache
@@ -215,6 +243,8 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    if request["umask"] >= 0:
+        os.umask(request["umask"])
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -168,7 +168,7 @@ class RunStopped(DeskmateError):
 
 
 class NoResult(RunStopped):
-    """The lead ended without handing in the result that a program asked for."""
+    """The lead ended without submitting the result that a program asked for."""
 
 
 class PlayerFailed(DeskmateError):

@@ -245,7 +245,7 @@ class Tasks(Protocol):
         """Mark a task as done."""
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it."""
+        """Delete a task and every edge to and from it."""
 
 
 class Delivered(Protocol):

@@ -169,7 +169,7 @@ async def test_always_also_lets_go_what_waits_and_is_like_it(harness: AppHarness
         assert len(list(harness.place.glob("tmp.*"))) == 2
         await sat.until(lambda session: not session.questions)
         for late in (first, second):
-            with pytest.raises(Refused, match="not open any more"):
+            with pytest.raises(Refused, match="no longer open"):
                 await sat.session.answer(late, "no")
 
 

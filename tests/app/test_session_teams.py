@@ -91,7 +91,7 @@ async def test_what_a_namesake_left_unanswered_does_not_stand_in_for_what_is_ask
         assert sat.session.questions == ()
         await asks(sat, "second")
         assert commands(sat.session) == ["touch second"]
-        with pytest.raises(Refused, match="'alice' is not open any more"):
+        with pytest.raises(Refused, match="'alice' is no longer open"):
             await sat.session.answer(old, "yes")
         home = sat.session.home
     async with sitting(harness, play, None, team=home, continues=True) as sat:

@@ -216,7 +216,7 @@ PLAIN_TRIES = 12
 async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
     chance, bench = random.Random(seed), ScriptedWorkspace({"a": b"1"})
     steps = [Say("", [Use(*one) for one in chance.choices(TRIES, k=10)], usage=Usage(input=1)) for _ in range(50)]
-    # She is reminded once to hand in a plan.
+    # She is reminded once to submit a plan.
     async with teammate(plays(*steps, "I wait.", "I wait."), workspace=bench, plan=True, task=True) as played:
         await until(lambda: played.calls > len(steps) + 1)
         await played.until(Idle())
@@ -226,7 +226,7 @@ async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
         board = await played.harness.team_state.board.refresh()
         assert [(task.subject, task.owner) for task in board.tasks.values()] == [("parse", None)]
         assert set(played.harness.team_state.roster.state.members) == {LEAD, "alice"}
-        # All that leaves her is the word that she handed in no plan.
+        # All that leaves her is the word that she submitted no plan.
         assert [letter.id for letter in await played.harness.letters(LEAD)] == ["alice:no-plan/0"]
 
 

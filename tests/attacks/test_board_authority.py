@@ -175,7 +175,8 @@ async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: di
     await ann.told("TaskUpdate", taskId=1, owner="ann")
     why = await ann.refused("TaskUpdate", taskId=1, status="deleted")
     assert why == (
-        "Only lead and user can delete task #1. Give it back with status pending, and tell lead why with SendMessage."
+        "Only the lead and the user can delete task #1. "
+        "Give it back with status pending, and tell the lead why with SendMessage."
     )
     await ann.told("TaskUpdate", taskId=1, status="pending")
 

@@ -78,7 +78,7 @@ async def test_whatever_a_model_calls_something_is_answered_in_words_and_makes_n
             for tool, arguments in CALLS:
                 did = await lead.ask(str(filled(tool, text)), filled(arguments, text))  # type: ignore[arg-type]
                 assert did.text.strip(), (tool, text)
-                assert "failed by an error" not in did.text, (tool, text, did.text)
+                assert "failed because of an error" not in did.text, (tool, text, did.text)
         made = {Path(path).name.partition("_")[0].partition(".")[0] for path in paths(tmp_path) - before}
         assert {str(member) for member in team.team_state.roster.state.members} >= made - {"lead", "user"}
         assert {path for path in paths(tmp_path) if not path.startswith(("a/b/ws/.teams/", "a/b/ws/.tasks/"))} == {

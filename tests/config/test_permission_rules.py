@@ -55,7 +55,7 @@ def test_rules_that_are_handed_on_take_the_place_of_the_files(home: dict[str, st
         ("permission = 'bypass'", "'permission' in {file} must be a table with `allow`, `ask` or `deny`"),
         ("[permission]\nalow = []", "'permission.alow' in {file} is not a setting. Did you mean 'allow'?"),
         ("[permission]\ndeny = 'bash'", "'permission.deny' in {file} must be a list of rules, such as ["),
-        ("[permission]\ndeny = ['bash', 3]", "Rule 2 of 'permission.deny' in {file} must be a text"),
+        ("[permission]\ndeny = ['bash', 3]", "Rule 2 of 'permission.deny' in {file} must be a string"),
         (
             "[permission]\ndeny = ['bash(']",
             "Rule 1 of 'permission.deny' in {file}: 'bash(' is not a rule. Write a tool, such as",
@@ -89,7 +89,7 @@ def test_a_rule_that_does_not_fit_is_refused_by_its_place(
         ("network = [1]", "'network' in {file} must be true, false, or a list of hosts, such as"),
         ("writable = ['~']", "'writable' in {file} must be a list of folders, such as"),
         ("hidden = ['here']", "'hidden' in {file} must be a list of folders or files, such as"),
-        ("[permission]\nallow = [1]", "Rule 1 of 'permission.allow' in {file} must be a text"),
+        ("[permission]\nallow = [1]", "Rule 1 of 'permission.allow' in {file} must be a string"),
     ],
 )
 def test_what_a_list_cannot_hold_is_told_with_its_place(

@@ -71,7 +71,7 @@ def test_anything_else_is_refused_and_what_may_stand_there_is_named(written: str
         (b'[permission]\ndeny = ["bash", "bsh"]', f"Rule 2 of 'permission.deny' in {FILE}: 'bsh' is not a tool"),
         (b"x = [[[", f"{FILE} is not valid TOML"),
         (b"x = " + b"[" * 20_000, f"{FILE} is not valid TOML"),
-        (b"\xff", f"{FILE} is not UTF-8 from byte 0 on"),
+        (b"\xff", f"{FILE} is not valid UTF-8 at byte 0"),
     ],
 )
 def test_what_does_not_fit_is_told_with_what_is_expected(written: bytes, said: str) -> None:

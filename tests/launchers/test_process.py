@@ -391,7 +391,7 @@ async def play(harness: AppHarness, provider: FakeProvider, *words: str, stdin: 
             [ALICE, "--team", TEAM],
             '{"settings": {"max_steps": 0}}\n',
             2,
-            "deskmate: the flag --max-steps must be a whole number of at least 1\n",
+            "deskmate: The option --max-steps must be a whole number of at least 1\n",
         ),
         (
             [ALICE, "--team", TEAM],

@@ -238,7 +238,7 @@ def test_a_type_that_cannot_be_checked_is_refused(place: Path) -> None:
         run_sync("Go.", model=ScriptedModel([]), workspace=place, result_type=object())
 
 
-async def test_a_lead_that_never_hands_in_a_result_is_an_error(place: Path) -> None:
+async def test_a_lead_that_never_submits_a_result_is_an_error(place: Path) -> None:
     with pytest.raises(NoResult) as caught:
         await run("Go.", model=ScriptedModel(["No."] * 3), workspace=place, result_type=Report)
     assert caught.value.outcome.team == "main"  # type: ignore[attr-defined]
@@ -253,7 +253,7 @@ async def test_a_result_survives_the_process_that_heard_it(place: Path) -> None:
     assert again.result == first.result == Report(late=[], total=0)
 
 
-async def test_a_lead_that_delegates_can_hand_in_its_result(place: Path) -> None:
+async def test_a_lead_that_delegates_can_submit_its_result(place: Path) -> None:
     (place.parent / "home/.config/deskmate").mkdir(parents=True)
     (place.parent / "home/.config/deskmate/settings.toml").write_text("delegate = true\n")
     model = ScriptedModel([submit(3), "Handed in."])

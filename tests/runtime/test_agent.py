@@ -111,7 +111,9 @@ async def test_an_interrupt_that_comes_just_before_a_call_is_run_skips_it() -> N
 
     harness = await AgentHarness.opened([uses("write_file", path="a", content="1")], workspace=Watched())
     assert await harness.turn("go") == Rest()
-    assert [text for _, _, text in await harness.results()] == ["Skipped: something more urgent came. Read it first."]
+    assert [text for _, _, text in await harness.results()] == [
+        "Skipped: something more urgent came in. Read that first."
+    ]
     assert harness.bench.files == {}
 
 

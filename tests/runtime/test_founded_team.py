@@ -266,7 +266,7 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
             await harness.passing_until(lambda: not roster.state.here("bob"))
             tasks.cancel_scope.cancel()
     assert any("Request 'lead:1.0/bob' cannot be refused" in told for told in said)
-    assert status_detail(roster.state.members["bob"].status) == "forced: no answer to a shutdown request in 30 s"
+    assert status_detail(roster.state.members["bob"].status) == "forced: no answer to a shutdown request within 30 s"
 
 
 @dataclass

@@ -75,10 +75,12 @@ async def test_who_is_not_on_the_roster_cannot_leave_or_give_back(team: TeamProc
 @pytest.mark.parametrize(
     ("deed", "words"),
     [
-        pytest.param(lambda team: team.roster.found("Bad Team"), "'Bad Team' is not a team name. ", id="found"),
-        pytest.param(lambda team: team.join("../x"), "'../x' is not a member name. ", id="join"),
+        pytest.param(lambda team: team.roster.found("Bad Team"), "'Bad Team' is not a valid team name. ", id="found"),
+        pytest.param(lambda team: team.join("../x"), "'../x' is not a valid member name. ", id="join"),
         pytest.param(
-            lambda team: team.board.create("No Such", NewTask("x")), "'No Such' is not a member name. ", id="create"
+            lambda team: team.board.create("No Such", NewTask("x")),
+            "'No Such' is not a valid member name. ",
+            id="create",
         ),
     ],
 )

@@ -44,7 +44,7 @@ WAIT = uses("bash", command="wait")
 YES = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=True)
 NO = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=False, content="not before #1 is done")
 AGREED = Left("agreed to a shutdown request", agreed=True)
-LATE = Left("forced: no answer to a shutdown request in 30 s")
+LATE = Left("forced: no answer to a shutdown request within 30 s")
 
 
 # -- with nothing to do -----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ async def test_what_runs_comes_to_its_end_and_what_has_not_begun_is_skipped() ->
         await she.over.wait()
     assert (she.end, await outcomes(she.harness)) == (
         AGREED,
-        [True, "Skipped: something more urgent came. Read it first.", True],
+        [True, "Skipped: something more urgent came in. Read that first.", True],
     )
 
 

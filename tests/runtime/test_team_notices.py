@@ -58,7 +58,7 @@ async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> N
     ((_, ok, told),) = await harness.results()
     assert ok
     assert told == (
-        'Created #1 [role "tester"] test it\nNobody here has role "tester". Roles here: "Backend". '
+        'Created #1 [role "tester"] test it\nNobody here has the role "tester". Roles here: "Backend". '
         "Spawn a teammate with that role, or change the task with TaskUpdate."
     )
 
@@ -114,7 +114,7 @@ async def test_an_owner_reads_what_the_lead_changed_in_its_task_before_it_goes_o
         await until(lambda: played.calls >= 4)
         texts = [last_told(prompt) for prompt in harness.scripted.prompts]
         took = [entry for entry in await harness.entries("alice") if isinstance(entry, Took)]
-    assert [entry.changes for entry in took] == [None, "lead changed your task #1: description, verify. It says now:"]
+    assert [entry.changes for entry in took] == [None, "lead changed your task #1: description, verify. It now says:"]
     (changed,) = [one for told in texts for one in told if "changed your task" in one]
     assert "only the head" in changed
     assert "make test" in changed
@@ -181,6 +181,6 @@ async def test_a_plan_may_be_approved_before_its_planner_reads_what_was_refused_
         wire.at("after append", mail(LEAD), lambda: played.harness.send(yes, sender=LEAD, to="alice"))
         await until(lambda: len(model.prompts) == 2)
     told = last_told(model.prompts[1])
-    assert any("hand in your plan with ExitPlanMode" in text for text in told)
+    assert any("submit your plan with ExitPlanMode" in text for text in told)
     assert any("Plan mode is over for you." in text for text in told)
     assert "ExitPlanMode" not in {tool.name for tool in model.prompts[1].tools}

@@ -369,5 +369,5 @@ async def test_a_loss_is_told_once_in_words_and_what_never_finished_is_not(
     for _ in range(2):
         assert len(await store.read("mail/bob")) == 4
         await store.decide("mail/bob", 0, lambda found: Decision(None, None))
-    why = "no record, or its checksum does not hold"
+    why = "not a record, or its checksum is wrong"
     assert caplog.messages == [f"Record 2 of mail/bob is lost ({path}:2: {why}). See: deskmate doctor team"]

@@ -4,7 +4,7 @@ import cProfile
 import os
 import pstats
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -254,3 +254,52 @@ def test_leaps_that_were_cut_away_again_leave_numbers_that_can_be_read(processes
     numbers = [put(stream, 2), put(processes.another(), 3)]
     found = [item for item in processes.another().read(0, sync=True) if isinstance(item, Record)]
     assert found == [*old, Record(numbers[0], letter(2)), Record(numbers[1], letter(3))]
+
+
+# -- what is known without the disk ---------------------------------------------------------------------
+
+
+def test_a_glance_shows_what_this_process_walked_over_last(processes: Processes) -> None:
+    stream, reader = processes.another(), processes.another()
+    old = fill(stream, 3)
+    assert [stream.glance(after, sync=True) for after in (3, 2, 1)] == [[], old[2:], None]
+    assert reader.glance(0, sync=True) is None
+    assert reader.read(0, sync=True) == reader.glance(0, sync=True) == old
+    assert (stream.known_last(), reader.known_last()) == (3, 3)
+
+
+def append_elsewhere(processes: Processes) -> None:
+    put(processes.another(), 100)
+
+
+def replace_by_copy(processes: Processes) -> None:
+    os.replace(shutil.copy(processes.file, processes.file.with_suffix(".copy")), processes.file)
+
+
+def cut_last(processes: Processes) -> None:
+    cut(processes.file, 2)
+
+
+@pytest.mark.parametrize("change", [append_elsewhere, replace_by_copy, cut_last])
+def test_a_glance_at_a_file_that_others_changed_shows_nothing_old(
+    processes: Processes, change: Callable[[Processes], None]
+) -> None:
+    stream = processes.another()
+    fill(stream, 3)
+    change(processes)
+    assert (stream.glance(2, sync=False), stream.glance(3, sync=False), stream.known_last()) == (None, None, None)
+
+
+def test_a_glance_at_a_file_that_is_gone_shows_nothing_old(processes: Processes) -> None:
+    stream = processes.another()
+    fill(stream, 3)
+    processes.file.unlink()
+    assert (stream.glance(2, sync=False), stream.known_last()) == (None, stream.last())
+
+
+def test_a_glance_shows_nothing_that_a_power_loss_could_remove(processes: Processes) -> None:
+    stream = processes.another()
+    put(stream, 1, sync=False)
+    assert (stream.glance(0, sync=True), stream.glance(0, sync=False)) == (None, [Record(1, letter(1))])
+    stream.settle()
+    assert stream.glance(0, sync=True) == [Record(1, letter(1))]

@@ -10,7 +10,7 @@ from deskmate.testing.literal.literal_agent import LiteralAgent, Stuck
 from deskmate.testing.literal.literal_reading import calls_in
 from deskmate.testing.literal.literal_requests import Tell, WantedMate, WantedTask, Write, deeds_in, request_in
 
-TEAMMATE = "You are ann, a coding agent, teammate on team main.\nOn the team besides you: lead, ben (tester)."
+TEAMMATE = "You are ann, a coding agent and a teammate on team main.\nOn the team besides you: lead, ben (tester)."
 MAIL = frozenset({"type", "recipient", "content", "request_id", "approve"})
 TOOLS = {"SendMessage": MAIL, "TaskUpdate": {"taskId", "status"}, "write_file": {"path", "content"}}
 
@@ -112,7 +112,7 @@ def test_a_summary_is_asked_for_and_says_next_to_nothing() -> None:
             prompt(told(task("", f"When it is done: {call_text('TaskUpdate', taskId=3, state='x')}."))),
             "its schema has no such argument",
         ),
-        (prompt(told("You are in plan mode. Make a plan.")), "nothing says how to hand in a plan"),
+        (prompt(told("You are in plan mode. Make a plan.")), "nothing says how to submit a plan"),
         (
             prompt(
                 told('<teammate-message sender="lead" type="shutdown_request" request_id="r">go</teammate-message>')

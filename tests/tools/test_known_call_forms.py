@@ -157,7 +157,7 @@ async def test_a_teammate_that_was_asked_agrees_or_refuses(answer: dict[str, Any
         ({"approve": True}, "told researcher: approved"),
         (
             {"approve": False, "content": "Please add error handling for the API calls"},
-            "told researcher: refused. It can hand in another plan.",
+            "told researcher: refused. It can submit another plan.",
         ),
     ],
 )
@@ -176,7 +176,7 @@ async def test_the_lead_answers_a_plan_and_a_yes_ends_the_planning(answer: dict[
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_plan_is_handed_in_and_the_lead_hears_it() -> None:
+async def test_a_plan_is_submitted_and_the_lead_hears_it() -> None:
     asking = await CallingTeam.gathered(*MEMBERS, team=PROJECT)
     planner = await asking.seat("backend", planning=True)
     told = await planner.told("ExitPlanMode", plan="1. Add the schema. 2. Port the resolvers.")

@@ -156,7 +156,7 @@ class TeamParts:
             try:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
-                raise Refused(str(error), "Leave model out for the one you have.") from error
+                raise Refused(str(error), "Leave out model to use your own model.") from error
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
@@ -247,7 +247,7 @@ def check_price(name: str, settings: Settings) -> None:
     set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
     if set_ and price(name, Usage(), settings.prices) is None:
         raise BadSettings(
-            f"The price of {name} is not known, so {set_} cannot work",
+            f"The price of {name} is not known, so {set_} cannot be enforced",
             f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
         )
 

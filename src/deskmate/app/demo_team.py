@@ -97,7 +97,7 @@ def prepare() -> Path:
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadSettings(
-            f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you may write to."
+            f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you can write to."
         ) from error
     _commit(folder)
     return folder
@@ -201,7 +201,7 @@ class DemoAct:
 
     @property
     def resumes(self) -> bool:
-        """Whether it goes on with the team of the act before."""
+        """Whether it continues with the team of the act before."""
         return self.killed is not None
 
     def feed(self) -> Feed:

@@ -40,7 +40,9 @@ class Teammate:
         if self.mode is not None and self.mode not in tuple(Mode):
             raise BadInput(f"{self.mode!r} is not a permission mode", f"Use one of {', '.join(Mode)}.")
         if self.plans_first and not self.prompt:
-            raise BadInput(f"The teammate '{self.name}' has nothing to plan", "Give it a prompt that says what.")
+            raise BadInput(
+                f"The teammate '{self.name}' has nothing to plan", "Give it a prompt that says what to plan."
+            )
 
 
 @frozen
@@ -78,19 +80,19 @@ class RunRequest:
         taken = {*TOOLS, *({RESULT_TOOL} if not self.lead_tools else ())}
         for name in names:
             if name in taken or names.count(name) > 1:
-                raise BadInput(f"There is already a tool named '{name}'", "Choose another name for yours.")
+                raise BadInput(f"There is already a tool named '{name}'", "Choose another name for your tool.")
             if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
                 raise BadInput(
                     f"{ascii(name)[:80]} cannot be the name of a tool",
-                    "Use 1 to 64 letters, digits, '_' and '-'.",
+                    "Use 1 to 64 characters: letters, digits, '_' and '-'.",
                 )
         mates = [teammate.name for teammate in self.teammates]
         for name in mates:
             if mates.count(name) > 1:
-                raise BadInput(f"There are two teammates named '{name}'", "Give each a name of its own.")
+                raise BadInput(f"There are two teammates named '{name}'", "Give each a different name.")
         for number, task in enumerate(self.tasks):
             if not task.subject.strip():
-                raise BadInput("A task has no subject", "Say in a line what is to be done.")
+                raise BadInput("A task has no subject", "Describe the work in one line.")
             if any(isinstance(one, NewTask) and one not in self.tasks[:number] for one in task.blocked_by):
                 raise BadInput(
                     f"The task {task.subject!r} is blocked by a task that is not listed before it",

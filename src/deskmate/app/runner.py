@@ -63,7 +63,7 @@ class Outcome:
     still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
     lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id. `files`: what
     members changed with `write_file` and `edit_file`, by path. What commands changed is not included. `result`: what
-    the lead handed in, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
+    the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
     """
 
     team: str
@@ -96,7 +96,9 @@ class Outcome:
         if self.end not in ("parked", "interrupted"):
             return self
         hint = "Fix that, then continue with resume()." if self.kept else "Fix that, then run it again."
-        raise RunStopped(f"Team '{self.team}' stopped before it was done. It is {self.end}: {self.reason}", self, hint)
+        raise RunStopped(
+            f"Team '{self.team}' stopped before it finished. Its lead is {self.end}: {self.reason}", self, hint
+        )
 
     def after(self, earlier: "Outcome") -> "Outcome":
         """Return this outcome with what an earlier turn of the same run said, changed and spent."""
@@ -155,7 +157,9 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     place, settings = workspace_of(request.workspace), request.settings
     await give_up_abandoned(Signing(settings.state, place), keep=request.team)
     if request.team and not request.numbered:
-        asked = known_team(place, request.team, f"To start one with this name: deskmate --new-team {request.team}")
+        asked = known_team(
+            place, request.team, f"To start a team with this name, run: deskmate --new-team {request.team}"
+        )
     else:
         asked = latest_team(place, request.team)
     Signing(settings.state, place).check(asked)
@@ -165,7 +169,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     async with client, _home(place, name, settings, feed, create=False) as teams:
         first = teams.first
         if not (await first.roster.refresh()).team:
-            raise Refused(f"Team '{name}' was never started", 'To start one, run: deskmate run "GOAL"')
+            raise Refused(f"Team '{name}' was never started", 'To start a team, run: deskmate run "GOAL"')
         await _go_on(place, request, sandbox, first, attended=attended)
         await set_up(first, request)
         # At once, so that a kill from now on does not lose it.
@@ -280,7 +284,7 @@ async def to_rest(teams: Teams, agent: Agent, *, told: bool) -> Outcome:
         await tell(teams.current, GO_ON)
         told = True
     start = await TurnStart.of(teams, agent, {})
-    # The work that goes on began earlier, so all that was changed belongs to it.
+    # The work that continues began earlier, so all that was changed belongs to it.
     start = start if told else replace(start, answer_after=agent.transcript.asked_at, entries={})
     end = await agent.play(until_rest=True)
     return await start.outcome(teams, agent, end)

@@ -80,7 +80,7 @@ class Session:
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
 
     `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
-    `find`: returns the files that a glob pattern matches, without those that git ignores, latest changed first.
+    `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
     """
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
@@ -125,7 +125,7 @@ class Session:
     async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
         """Say something to the lead, and yield what happens until nobody is working. The last event is TurnEnded.
 
-        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session goes on.
+        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session is running.
         """
         start = await TurnStart.of(self._teams, self._agent, self._ends)
         self._ends = start.entries
@@ -296,7 +296,7 @@ class Session:
         member = self._teammate(name)
         if not isinstance(member.status, Parked) and not member.held:
             word = status_word(member.status)
-            raise Refused(f"'{name}' is {word}, neither parked nor interrupted", "Send it a message instead.")
+            raise Refused(f"'{name}' is {word}, not parked or interrupted", "Send it a message instead.")
         await self.say(GO_ON, name)
 
     def capped(self, name: str) -> str | None:
@@ -341,14 +341,14 @@ class Session:
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
         """Answer a question. The first answer counts. `always` also adds the rule that the question names.
 
-        For a plan, `always` means yes and accept edits from then on. Raises Refused if the question is not open any
-        more, and for `always` if no rule can cover the question.
+        For a plan, `always` means yes and accept edits from then on. Raises Refused if the question is no longer open,
+        and for `always` if no rule can cover the question.
         """
         message = answer_to(question, answer, words)
         rule = question.rule if answer == "always" else None
         # A member of the same name in the next team could take this as the answer to its own question.
         if question.key not in {one.key for one in self.questions}:
-            raise Refused(f"The question of '{question.member}' is not open any more", "Look at the open questions.")
+            raise Refused(f"The question of '{question.member}' is no longer open", "To see open questions: /questions")
         try:
             with self._shown.questions.closing(question):
                 await self._mailbox.answer(question.member, message)
@@ -380,7 +380,7 @@ class Session:
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.transcript.last_words:
-            raise Refused("The lead has not said anything yet, so there is nothing to summarize")
+            raise Refused("The lead has not said anything yet, so there is nothing to summarise")
         await self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:

@@ -203,10 +203,13 @@ class EventSource:
         """Say a text, if there is one, and yield events until nobody works, except members that wait for permission.
 
         Every event comes before the end, and whatever the caller does with an event, such as answering a question,
-        still counts. Raises Refused if another turn goes on.
+        still counts. Raises Refused if another turn is running.
         """
         if self._in_turn:
-            raise Refused("Another turn of this session is still running", "Wait for its end, or say more with say().")
+            raise Refused(
+                "Another turn of this session is still running",
+                "Wait until it ends, or add a message to it with say().",
+            )
         self._in_turn = True
         queue = EventQueue()
         try:
@@ -386,7 +389,7 @@ class Turns:
 
     @property
     def _asking(self) -> set[str]:
-        """Members that wait for permission, or whose subagent does. A member that handed in a plan keeps working."""
+        """Members that wait for permission, or whose subagent does. A member that submitted a plan keeps working."""
         return {one.member.partition(":")[0] for one in self._seen.questions if one.shake is not Shake.PLAN}
 
     async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:

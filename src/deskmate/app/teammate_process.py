@@ -68,7 +68,8 @@ class TeammateRun:
         except ValidationError:
             # Without its cause, which may show a key.
             raise BadInput(
-                "The first line on stdin must be a JSON object with settings", "It is for `deskmate run`"
+                "The first line on stdin must be a JSON object with settings",
+                "This command is only for use by Deskmate itself.",
             ) from None
         return cls(workspace, team, name, load(environ, order.settings), order.approved, order.wait, order.seconds)
 

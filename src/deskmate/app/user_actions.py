@@ -46,7 +46,7 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 # A request is heard within 150 seconds and answered within 30 more. Then the process that runs the team ends it.
 STOP_SECONDS = 200.0
 _TOLD_SECONDS = 5.0
-GO_ON_CUT = "The end of your transcript is lost. Go on without it."
+GO_ON_CUT = "The end of your transcript is lost. Continue without it."
 
 Tell = Callable[[str], None]
 
@@ -235,8 +235,10 @@ def _check_stoppable(opened: "OpenTeam", name: str) -> None:
         raise Refused("'user' is you", "Name a teammate.")
     if name == LEAD:
         raise Refused(
-            f"The lead of team '{team}' cannot be stopped alone. It ends with its run",
-            f"Press Ctrl-C in the terminal of {holder}." if holder else "The team is not running now.",
+            f"The lead of team '{team}' cannot be asked to leave. It stops when the team stops",
+            f"To stop the team, press Ctrl-C in the terminal of {holder}."
+            if holder
+            else "The team is not running now.",
         )
     if holder is None:
         raise Refused(
@@ -246,7 +248,7 @@ def _check_stoppable(opened: "OpenTeam", name: str) -> None:
 
 
 class _Waiting:
-    """Waits for the result of one request to stop."""
+    """Waits for the result of one request to leave."""
 
     def __init__(self, opened: "OpenTeam", name: str, request: str, heard: int) -> None:
         self._opened, self._name, self._request, self._heard = opened, name, request, heard
@@ -260,10 +262,10 @@ class _Waiting:
             if (why := await self._refusal()) is not None:
                 return self.told("refused", why)
             if self._opened.reading.holder() is None:
-                return self.told("waiting", f"the team is not running any more. To continue it, run: {self._resume()}")
+                return self.told("waiting", f"the team is no longer running. To continue it, run: {self._resume()}")
             if (word := status_word(member.status)) != self._told:
                 self._told = word
-                tell(f"asked '{self._name}' to stop. It is {word}")
+                tell(f"asked '{self._name}' to leave. It is {word}")
             await self._news()
 
     def told(self, end: Literal["left", "refused", "waiting"], words: str) -> Stopped:

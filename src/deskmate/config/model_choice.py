@@ -22,7 +22,7 @@ def choose_model(settings: Settings, wanted: str | None = None) -> str:
     for provider, model in DEFAULT_MODELS.items():
         if url := settings.provider_of(model).base_url:
             raise BadSettings(
-                f"No model is set, and Deskmate cannot know which ones {url} has",
+                f"No model is set, and Deskmate does not know which models {url} has",
                 f"Set one with --model {provider}:NAME or DESKMATE_MODEL={provider}:NAME.",
             )
     raise BadSettings("There is no API key, and no address of a model server", _ways_to_set_a_key(settings))
@@ -51,8 +51,8 @@ def _asked(model: str, settings: Settings) -> str:
             meant = near[0] if near else "openai"
             either = f"The providers are {' and '.join(DEFAULT_MODELS)}. Did you mean {meant}:{rest}?"
         raise BadSettings(
-            f"The provider of the model '{model}' is not known",
-            f"{either} Any server with an API like OpenAI's counts as openai.",
+            f"The model '{model}' does not begin with a known provider",
+            f"{either} Use openai for any server with an OpenAI-compatible API.",
         )
     if not settings.provider_of(name).reachable:
         provider = name.partition(":")[0]

@@ -55,7 +55,7 @@ def _complaint(found: ErrorDetails, keys: tuple[str, ...], file: str) -> BadSett
         return rule_complaint(f"Rule {int(keys[2]) + 1} of '{'.'.join(keys[:2])}' in {file}", found)
     what = f"{'.'.join(keys)!r} in {file}"
     if found["type"] == "extra_forbidden":
-        return BadSettings(f"A project may not set {what}", f"It may only narrow your settings, with: {_MAY}")
+        return BadSettings(f"A project cannot set {what}", f"It can only narrow your settings, with: {_MAY}")
     table = Project if len(keys) == 1 else ProjectRules
     return BadSettings(f"{what} must be {table.model_fields[keys[-1]].description}")
 

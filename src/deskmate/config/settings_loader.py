@@ -53,7 +53,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     layers: tuple[tuple[Layer, Place], ...] = (
         (written, lambda keys: f"'{'.'.join(keys)}' in {file}"),
         (_from_environment(environ), lambda keys: f"{_variable(keys)} in the environment"),
-        (dict(flags or {}), lambda keys: f"the flag --{keys[0].replace('_', '-')}"),
+        (dict(flags or {}), lambda keys: f"The option --{keys[0].replace('_', '-')}"),
     )
     merged: Layer = {}
     for layer, place in layers:
@@ -78,7 +78,7 @@ def load_settings(**overrides: object) -> Settings:
 def overridden(settings: Settings, overrides: Mapping[str, object]) -> Settings:
     """Return settings with these values instead, by field. None counts as not given. Raises BadSettings."""
     layer = {name: value for name, value in overrides.items() if value is not None}
-    _check(layer, lambda keys: f"the argument {keys[0]}")
+    _check(layer, lambda keys: f"The argument {keys[0]}")
     valid = Written.model_validate(layer)
     return settings.model_copy(update={name: getattr(valid, name) for name in layer})
 
@@ -102,7 +102,9 @@ def _read(file: Path) -> tuple[Layer, bool]:
     except FileNotFoundError:
         return {}, False
     except OSError as error:
-        raise BadSettings(f"Cannot read {file}: {error.strerror}", "Make it a file that you may read.") from error
+        raise BadSettings(
+            f"Cannot read {file}: {error.strerror}", "Check that it is a file and that you can read it."
+        ) from error
     return read_toml(data, file), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
 
 
@@ -114,7 +116,7 @@ def read_toml(data: bytes, file: Path | str) -> Layer:
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on", "Save it as UTF-8.") from None
+        raise BadSettings(f"{file} is not valid UTF-8 at byte {error.start}", "Save it as UTF-8.") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
 
@@ -147,7 +149,11 @@ def _over(below: Layer, above: Layer) -> Layer:
 
 def _warnings(written: Layer, file: Path) -> tuple[Problem, ...]:
     if any("key" in written.get(provider, {}) for provider in DEFAULT_MODELS):
-        return (Problem(f"{file} contains a key, and others may read it", f"Run: chmod 600 {shlex.quote(str(file))}"),)
+        return (
+            Problem(
+                f"{file} contains an API key, and other users can read it", f"Run: chmod 600 {shlex.quote(str(file))}"
+            ),
+        )
     return ()
 
 
@@ -179,7 +185,7 @@ def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadS
     fields = _table_at(keys[:-1]).model_fields
     if found["type"] == "extra_forbidden":
         near = difflib.get_close_matches(keys[-1], fields, n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"Known here: {', '.join(fields)}"
+        hint = f"Did you mean '{near[0]}'?" if near else f"Settings here: {', '.join(fields)}"
         return BadSettings(f"{place(keys)} is not a setting", hint)
     return BadSettings(f"{place(keys)} must be {fields[keys[-1]].description}")
 
@@ -189,7 +195,7 @@ def rule_complaint(rule: str, found: ErrorDetails) -> BadSettings:
     cause = found.get("ctx", {}).get("error")
     if isinstance(cause, BadInput):
         return BadSettings(f"{rule}: {cause.message}", cause.hint)
-    return BadSettings(f"{rule} must be a text")
+    return BadSettings(f"{rule} must be a string")
 
 
 def _table_at(keys: tuple[str, ...]) -> type[Table]:

@@ -18,7 +18,7 @@ from deskmate.tools.tool_base import CheckedArguments, Described
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_NAMED = "Use arguments with names of their own, and none with * or before a /."
+_NAMED = "Use named arguments only, without *args, **kwargs or positional-only arguments."
 _TYPED = "Annotate it, as in: order_id: str"
 
 

@@ -1,4 +1,4 @@
-"""A result of a type, handed in by the lead.
+"""A result of a type, submitted by the lead.
 
 The lead gets one more tool whose argument is the result. What does not fit the type is refused with the reason, so the
 model tries again. The result is read from the lead's transcript, so it survives the process.
@@ -29,24 +29,24 @@ REMINDERS = 2
 
 @frozen
 class HandedIn:
-    """A result that was handed in. It may be None."""
+    """A result that was submitted. It may be None."""
 
     value: Any
 
 
 @frozen
 class ResultTool(Described):
-    """The tool with which the lead hands in its result. `values`: what was handed in here, by call."""
+    """The tool with which the lead submits its result. `values`: what was submitted here, by call."""
 
     values: dict[str, Any] = field(default_factory=dict)
 
     async def run(self, arguments: BaseModel, context: ToolContext) -> Result:
         """Take the result."""
         self.values[context.call] = _value(arguments)
-        return Result("The result is handed in. End your turn now with one sentence.")
+        return Result("The result is submitted. End your turn now with one sentence.")
 
     def found_in(self, entries: Sequence[tuple[int, Entry]]) -> HandedIn | None:
-        """Return the result that a lead handed in last since the user's last message, if any."""
+        """Return the result that a lead submitted last since the user's last message, if any."""
         asked = asked_at(entries)
         calls: dict[str, Call] = {}
         last: str | None = None

@@ -101,7 +101,7 @@ class Team:
     async def run(self, goal: str, **options: Unpack[RunOptions]) -> Outcome:
         """Start the team, give it a goal, and return the outcome once everything is done.
 
-        `result_type`: a pydantic model, or any type that pydantic can check. The lead must hand in a result of that
+        `result_type`: a pydantic model, or any type that pydantic can check. The lead must submit a result of that
         type, which is `outcome.result`. `on_event`: called with each event. `on_question`: called with each question,
         returns "yes", "always" or "no", and may be async. Without it, what would need permission is denied. Cancelling
         is safe: what was done is kept, and `resume` continues. Raises RunStopped if the lead cannot finish, for example
@@ -158,7 +158,7 @@ class Team:
         if wanted and outcome.has_result:
             return outcome
         if wanted and outcome.end == "answered":
-            message = f"The lead of team '{outcome.team}' handed in no result"
+            message = f"The lead of team '{outcome.team}' submitted no result"
             raise NoResult(message, outcome, "To ask again: resume(result_type=...)")
         return outcome.checked()
 
@@ -211,7 +211,7 @@ def run_sync(
 
 def _checked(goal: str) -> str:
     if not goal.strip():
-        raise BadInput("The goal is empty", "Say what the team is to do.")
+        raise BadInput("The goal is empty", "Say what the team should do.")
     return goal
 
 

@@ -15,10 +15,10 @@ from deskmate.queries.truncation import Damage
 from deskmate.stores.archive import strays_in, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TEAMS
 
-_UNFOUNDED = "its first record is lost, so it cannot continue"
+_UNFOUNDED = "its first record is lost, so the team cannot continue"
 _CUT = "the transcript was cut or changed, so its member is stopped until you accept the loss"
 _SHARED = (ROSTER, BOARD)
-_BEGIN = "Restore roster.jsonl from a copy, or start another team with: deskmate run"
+_BEGIN = 'Restore roster.jsonl from a copy, or start another team with: deskmate run "GOAL"'
 
 
 @frozen
@@ -72,7 +72,7 @@ class CheckedTeam:
         for name, holder in self.seats.items():
             if LEAD not in self.seats and holder is not None:
                 words = f"{self.name}: {holder} runs '{name}', but nothing runs the lead"
-                yield Check("team", "warn", words, "It ends by itself. If it is still there in a minute, end it.")
+                yield Check("team", "warn", words, "It should end by itself. If it still runs in a minute, stop it.")
 
     def _damages(self) -> Iterator[Check]:
         for one in self.damage:
@@ -105,7 +105,7 @@ class CheckedTeam:
             yield Check(
                 "team",
                 "bad",
-                f"{self.name}: nobody takes tasks, because records of {streams} are lost",
+                f"{self.name}: nobody can take tasks, because records of {streams} are lost",
                 self._accept,
             )
 

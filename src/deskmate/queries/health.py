@@ -69,7 +69,7 @@ def error_check(what: str, error: DeskmateError | Problem, state: State = "bad")
 
 def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
     """Check Python, Deskmate and the programs that it uses."""
-    python = f"{platform.python_version()}, {sys.executable} (3.11 or later is needed)"
+    python = f"{platform.python_version()}, {sys.executable} (3.11 or later required)"
     return (
         Check("python", "ok", python),
         _deskmate(),
@@ -116,7 +116,7 @@ def _ripgrep(found: str | None) -> Check:
     if found:
         return Check("ripgrep", "ok", found)
     missed = "missing, or it does not run. Searches use grep, which includes files that git ignores"
-    return Check("ripgrep", "warn", missed, "Install ripgrep for better searches.")
+    return Check("ripgrep", "warn", missed, "Install ripgrep to leave out files that git ignores.")
 
 
 def _terminal_ui() -> Check:
@@ -155,7 +155,7 @@ def _missing(settings: Settings) -> Iterator[Check]:
 def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
     why, step = sandbox.reason, sandbox.hint
     if sandbox.level is Level.NONE:
-        free = f"none: {why}. A command that you allow can do all that you can, and change the team's records"
+        free = f"none: {why}. A command that you allow can do all that you can, and can change the team's records"
         return Check("sandbox", "warn", free, step or "Allow only commands that you would run yourself.")
     if sandbox.level is Level.LANDLOCK:
         words = f"landlock: commands are partly confined, and Deskmate asks before each. {why[:1].upper()}{why[1:]}"
@@ -166,7 +166,7 @@ def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
     hosts = "" if isinstance(sandbox.network, bool) else f"and reach only {', '.join(sandbox.network)}"
     network = hosts or ("and may use the network" if sandbox.network else "and have no network")
     places = " and ".join(["the workspace", *map(str, sandbox.writable)])
-    words = f"{sandbox.level}: commands write only in {places}, {network}"
+    words = f"{sandbox.level}: commands can write only in {places}, {network}"
     return Check("sandbox", "ok", ". But ".join(filter(None, [words, sandbox.reason])))
 
 
@@ -222,7 +222,7 @@ def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check,
         checks.append(Check("trust", "warn", words, "To see it and decide, run: deskmate trust"))
     for team in strangers:
         words = f"you did not start team {team} here, so it cannot run"
-        checks.append(Check("trust", "warn", words, f"To see it and decide, run: deskmate trust --team {team}"))
+        checks.append(Check("trust", "warn", words, f"To review and trust it, run: deskmate trust --team {team}"))
     used = ", ".join(one.path for one in found.consent.definitions)
     return tuple(checks) or (Check("trust", "ok", used or "no file here instructs agents"),)
 
@@ -282,7 +282,7 @@ def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
             return
         with telling(place), closing(PrivateFolder.of(place, (TEAMS,), Files(), create=False)) as folder:
             yield _lock(folder.path)
-            yield check_notices(folder, best_watch)
+            yield check_file_watch(folder, best_watch)
     except StoreError as error:
         yield error_check("locks", error)
 
@@ -292,22 +292,22 @@ def _lock(folder: Path) -> Check:
         # Open it twice, as two processes would: a granted lock alone does not show that it keeps others out.
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-") as first, open(first.name, "rb") as second:
             if try_lock(first.fileno()) and not try_lock(second.fileno()):
-                return Check("locks", "ok", "they work")
+                return Check("locks", "ok", "working")
     except OSError as error:
         words = f"no file can be locked in {folder}: {error.strerror}"
-        return Check("locks", "bad", words, "Fix that, then run doctor again.")
+        return Check("locks", "bad", words, "Fix that, then run: deskmate doctor")
     return Check("locks", "bad", f"locks do not work in {folder}", "Choose a workspace on a local file system.")
 
 
-def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
+def check_file_watch(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
     """Check whether the system reports when a file changes."""
     with closing(watch()) as watching:
         try:
             watching.add(folder, ".gitignore")
         except OSError as error:
             late = f"changes of other processes are found by a check every {NET_SECONDS:g} s"
-            return Check("notices", "warn", f"{error.strerror or error}. So {late}", hint_of(error))
-    return Check("notices", "ok", "changed files are reported at once")
+            return Check("file watch", "warn", f"{error.strerror or error}. So {late}", hint_of(error))
+    return Check("file watch", "ok", "changed files are reported at once")
 
 
 def check_space(free_bytes: int) -> Check:
@@ -315,4 +315,4 @@ def check_space(free_bytes: int) -> Check:
     if free_bytes >= LITTLE_BYTES:
         return Check("disk", "ok", f"{free_bytes / 10**9:,.1f} GB free")
     state: State = "bad" if free_bytes < TOO_LITTLE_BYTES else "warn"
-    return Check("disk", state, f"{free_bytes // 10**6} MB free", "Free some space. A full disk stops every agent.")
+    return Check("disk", state, f"{free_bytes // 10**6} MB free", "Free some space: a full disk stops every agent.")

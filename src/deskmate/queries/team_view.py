@@ -218,7 +218,7 @@ def _board(reading: Reading) -> BoardState:
     board = board_fold.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
         reading.note(
-            "Nobody takes tasks from this board until you accept the loss of the unreadable records. "
+            "Nobody can take tasks from this board until you accept the loss of the unreadable records. "
             f"To see them, run: deskmate doctor {reading.team}"
         )
     return board

@@ -106,11 +106,12 @@ class JsonlStore:
         """Return everything after the number `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
-        # One stat of an entry that the kernel has in memory. A thread that finds nothing costs far more.
-        if not self._threads.inherited and file.has_no_news(after, sync=sync):
+        # One stat of an entry that the kernel has in memory. A thread costs far more.
+        found = None if self._threads.inherited else file.glance(after, sync=sync)
+        if found is None:
+            found = await self._threads.run(lambda: file.read(after, sync=sync))
+        else:
             await checkpoint()
-            return []
-        found = await self._threads.run(lambda: file.read(after, sync=sync))
         self._warn_of_losses(stream, found)
         return found
 
@@ -207,8 +208,15 @@ class JsonlStore:
         return self._watched[place].glimpse()
 
     async def _any_moved(self, seen: Iterable[tuple[StreamFile, int]]) -> bool:
-        # As in `read`: there is mostly nothing new.
-        doubtful = [(file, number) for file, number in seen if not file.has_no_news(number, sync=False)]
+        # As in `read`: a look mostly shows it.
+        doubtful = []
+        for file, number in seen:
+            last = file.known_last()
+            if last is None:
+                doubtful.append((file, number))
+            elif last != number:
+                await checkpoint()
+                return True
         return bool(doubtful) and await self._threads.run(
             lambda: any(file.last() != number for file, number in doubtful)
         )
@@ -279,7 +287,7 @@ def _what_is_missing(workspace: Path, team: str) -> UnsafeFolder:
     if (workspace / TEAMS / team).is_dir():
         return UnsafeFolder(
             f"{workspace / TASKS / team} is missing, and team '{team}' cannot continue without it",
-            "Restore it from a copy, or start another team with: deskmate run",
+            'Restore it from a copy, or start another team with: deskmate run "GOAL"',
         )
     whole = [
         path.name

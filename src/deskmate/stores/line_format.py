@@ -204,4 +204,4 @@ def _damaged(line: StoredLine, file: str) -> Damaged:
         return Damaged(line.end.last, "torn", where, "an append that never finished, fenced by the next writer")
     if (number := unseal(line.raw)) is not None:
         return Damaged(line.end.last, "lost", where, f"a record out of its place (number {number})")
-    return Damaged(line.end.last, "lost", where, "no record, or its checksum does not hold")
+    return Damaged(line.end.last, "lost", where, "not a record, or its checksum is wrong")

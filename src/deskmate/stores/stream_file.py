@@ -14,12 +14,25 @@ from dataclasses import replace
 from typing import TypeVar
 
 from deskmate.core.log.records import Item, Stamp, decode, stamp
+from deskmate.core.values import frozen
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, unseal, walk
 
 T = TypeVar("T")
 _MARK_EVERY = 64
+# The most bytes of a walk that are kept: enough for one message, and little for a process with a thousand streams.
+_WALK_CAP = 4096
+_NO_FILE = Position()
+
+
+@frozen
+class _Walk:
+    """The lines that this process walked over last, between two positions. Others here mostly want the same."""
+
+    start: Position
+    end: Position
+    data: bytes
 
 
 class StreamFile:
@@ -33,6 +46,7 @@ class StreamFile:
         self._seen = 0
         self._marks: list[Position] = [self._end]
         self._recent = self._end
+        self._last_walk: _Walk | None = None
         self._doubts: dict[Stamp, Position] = {}
         self._syncing = threading.Lock()
         self._synced = 0
@@ -183,17 +197,35 @@ class StreamFile:
         finally:
             os.close(fd)
 
-    def has_no_news(self, after: int, *, sync: bool) -> bool:
-        """Return, without blocking, whether `read` would find nothing and change nothing. False if in doubt."""
+    def glance(self, after: int, *, sync: bool) -> list[Item] | None:
+        """Return, without blocking, what `read` would return if it changed nothing. None if in doubt."""
+        known = self._known()
+        if known is _NO_FILE:
+            return [] if after == 0 else None
+        if known is None or (sync and not self._is_told(known)):
+            return None
+        if known.last == after:
+            return []
+        walk = self._last_walk
+        if walk is None or walk.end is not known or not walk.start.last <= after < known.last:
+            return None
+        return items(walk.start, walk.data, after, self._file)
+
+    def known_last(self) -> int | None:
+        """Return, without blocking, what `last` would return. None if in doubt."""
+        known = self._known()
+        return None if known is None else known.last
+
+    def _known(self) -> Position | None:
+        """Return the end of the file, without blocking. None if it is not as this process left it."""
         try:
             found = os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
         except FileNotFoundError:
-            return after == 0
+            return _NO_FILE
         except OSError:
-            return False
+            return None
         known = self._end
-        is_known = known.last == after and (found.st_ino, found.st_size) == (self._inode, known.offset)
-        return is_known and (not sync or self._is_told(known))
+        return known if (found.st_ino, found.st_size) == (self._inode, known.offset) else None
 
     def _is_told(self, known: Position) -> bool:
         """Return whether everything up to there would survive a power loss, and other processes know that."""
@@ -249,15 +281,18 @@ class StreamFile:
         return self._walk(self._bytes(fd, self._end.offset, found.st_size), news)
 
     def _walk(self, data: bytes, news: Items | None = None) -> bytes:
-        begin, line = self._end.offset, None
-        for line in walk(self._end, data):
+        start, line = self._end, None
+        for line in walk(start, data):
             if news is not None:
                 news.add(line)
             if line.line % _MARK_EVERY == 0 and not line.bad:
                 self._marks.append(line.end)
-        if line is not None:
-            self._end = line.end
-        return data[self._end.offset - begin :]
+        if line is None:
+            return data
+        self._end = line.end
+        size = self._end.offset - start.offset
+        self._last_walk = _Walk(start, self._end, data[:size]) if size <= _WALK_CAP else None
+        return data[size:]
 
     def _forget(self, inode: int) -> None:
         """Start over, because the file was replaced or cut."""

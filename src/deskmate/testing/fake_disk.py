@@ -54,11 +54,10 @@ class LosingFiles(Files):
         self._files: dict[int, _Kept] = {}
         self._entries: dict[int, set[str]] = {}
         self._renames: list[_Rename] = []
-        for path in _tree(root):
-            if path.is_dir():
-                self._entries[path.stat().st_ino] = set(os.listdir(path))
-            elif path.is_file():
-                self._files[path.stat().st_ino] = _Kept(bytearray(path.read_bytes()))
+        for folder, entries in _folders(root):
+            self._entries[os.stat(folder).st_ino] = {entry.name for entry in entries}
+            for path in _files(entries):
+                self._files[os.stat(path).st_ino] = _Kept(bytearray(Path(path).read_bytes()))
 
     # -- what a store calls -----------------------------------------------------------------------
 
@@ -152,12 +151,12 @@ class LosingFiles(Files):
             self._need_power()
             self._powered = False
             self._undo_renames()
-            for path in list(_tree(self._root)):
-                if path.is_file():
-                    self._spoil(path)
-            for path in list(_tree(self._root)):
-                if path.is_dir():
-                    self._forget_entries(path)
+            found = list(_folders(self._root))
+            for _, entries in found:
+                for path in _files(entries):
+                    self._spoil(Path(path))
+            for folder, _ in found:
+                self._forget_entries(Path(folder))
         return type(self)(
             self._root,
             self._chance,
@@ -167,7 +166,9 @@ class LosingFiles(Files):
         )
 
     def _undo_renames(self) -> None:
-        folders = {path.stat().st_ino: path for path in _tree(self._root) if path.is_dir()}
+        if not self._renames:
+            return
+        folders = {os.stat(folder).st_ino: Path(folder) for folder, _ in _folders(self._root)}
         # Undo a rename only together with those after it: a journal keeps their order.
         while self._renames and self._chance.random() < 0.5:
             rename = self._renames.pop()
@@ -207,11 +208,15 @@ class LosingFiles(Files):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def _tree(root: Path) -> Iterator[Path]:
-    """Yield `root` and everything below it. Symlinks are not followed."""
-    yield root
-    for folder, folders, files in os.walk(root):
-        for name in sorted((*folders, *files)):
-            path = Path(folder, name)
-            if not path.is_symlink():
-                yield path
+def _folders(root: str | Path) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+    """Yield `root` and every folder below it, each with its entries by name. Symlinks are not followed."""
+    with os.scandir(root) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    yield str(root), entries
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _folders(entry.path)
+
+
+def _files(entries: list[os.DirEntry[str]]) -> list[str]:
+    return [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]

@@ -115,7 +115,7 @@ class Trust:
             with regular_file(self.file) as fd:
                 found = os.fstat(fd)
                 if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-                    raise BadRecord("it must be a file that you own and only you can write")
+                    raise BadRecord("it must be owned by you and writable only by you")
                 return read_trust(read_up_to(fd, _MOST_BYTES))
         except (FileNotFoundError, NotADirectoryError):
             return {}
@@ -134,7 +134,7 @@ class Trust:
         """Record that these bytes are approved. They replace earlier approvals of the same paths. Raises Refused."""
         if self._is_within(workspace):
             raise Refused(
-                f"Cannot save your trust: {self.file} is in {workspace}, where agents can write",
+                f"Cannot save that you trust this: {self.file} is in {workspace}, where agents can write",
                 "To trust the files in one run only, add --trust.",
             )
         place, added = str(workspace), digests(consent.definitions)
@@ -171,5 +171,5 @@ def own_folder(state: Path) -> Iterator[int]:
             yield folder
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot use {state}: {error.strerror}", "Make it a folder that you may write to."
+            f"Cannot use {state}: {error.strerror}", "Make it a folder that you can write to."
         ) from error

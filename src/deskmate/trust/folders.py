@@ -23,7 +23,7 @@ from deskmate.workspace.sandbox.mounts import homes
 FIRST_TEAM = "main"
 # An error names at most this many teams.
 _MOST_NAMED = 5
-_BEGIN = 'To start one, run: deskmate, or deskmate run "GOAL"'
+_BEGIN = 'To start one, run: deskmate run "GOAL"'
 
 
 def workspace_of(chosen: Path | None) -> Path:
@@ -42,7 +42,7 @@ def workspace_of(chosen: Path | None) -> Path:
         return here if chosen else _workspace_around(here)
     except OSError as error:
         raise UnsafeFolder(
-            f"Cannot read {folder}: {error.strerror}", "Choose a workspace that you may read."
+            f"Cannot read {folder}: {error.strerror}", "Choose a workspace that you can read."
         ) from error
 
 
@@ -122,7 +122,9 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        raise UnsafeFolder(f"Cannot use the current folder: {error.strerror}", "Go to an existing folder.") from error
+        raise UnsafeFolder(
+            f"Cannot use the current folder: {error.strerror}", "Change to an existing folder."
+        ) from error
 
 
 def free_team(workspace: Path, taken: Collection[str] = (), first: str = FIRST_TEAM) -> str:
@@ -140,8 +142,8 @@ def known_team(workspace: Path, name: str, advice: str = "") -> str:
     if name in teams:
         return name
     if name in strays_in(workspace):
-        raise UnsafeFolder(f"{workspace / TEAMS / name} is not a folder, but a link or a file", "Move it away.")
-    said = f'To say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
+        raise UnsafeFolder(f"{workspace / TEAMS / name} is not a folder, but a link or a file", "Move it elsewhere.")
+    said = f'To send a message to a team, run: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
     hints = [_there(name, teams), said, _elsewhere(workspace), advice]
     raise Refused(f"There is no team '{name[:80]}' in {workspace}", "\n".join(filter(None, hints)))
 

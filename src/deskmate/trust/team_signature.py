@@ -52,14 +52,14 @@ class Signing:
         if not self.signed(team):
             raise Refused(
                 f"You did not start team '{team}' here, or it was moved or copied, so it cannot run",
-                f"To look at it, run: deskmate board {team}\nTo trust it, run: deskmate trust --team {team}",
+                f"To inspect it, run: deskmate board {team}\nTo trust it, run: deskmate trust --team {team}",
             )
 
     def _check_git(self, team: str) -> None:
         if found := _in_git(Path(os.path.realpath(self.workspace)), team):
             raise Refused(
                 f"git tracks {found!r}, so team '{team}' may come from someone else, and it cannot run",
-                f"To look at it, run: deskmate board {team}\nTo start another, run: deskmate run\n"
+                f'To inspect it, run: deskmate board {team}\nTo start another team, run: deskmate run "GOAL"\n'
                 "If all of it is yours, run: git rm -r --cached .teams .tasks",
             )
 
@@ -75,7 +75,7 @@ class Signing:
             if others := [name for name in _names(self.workspace / top / team) if not BARE.fullmatch(name)]:
                 raise Refused(
                     f"{self.workspace / top / team} contains {min(others)}, which you did not write here",
-                    "Move that folder away, or choose another name.",
+                    "Move that folder elsewhere, or choose another name.",
                 )
         try:
             self.sign(team)
@@ -165,5 +165,5 @@ def _names_in(git: Path, last: bytes) -> Iterator[bytes]:
     except OSError as error:
         raise StoreUnavailable(
             f"Cannot tell which files git tracks, because {git / 'index'} cannot be read: {error.strerror}",
-            "Look at the file, then remove it and run: git reset",
+            "Inspect the file, then remove it and run: git reset",
         ) from error

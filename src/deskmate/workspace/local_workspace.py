@@ -176,7 +176,7 @@ class LocalWorkspace:
     # -- searching --------------------------------------------------------------------------------
 
     async def find(self, pattern: str) -> list[str]:
-        """Return at most 1,000 files that match a glob pattern, latest changed first, none that git ignores."""
+        """Return at most 1,000 files that match a glob pattern, most recently changed first, none that git ignores."""
         async with room_to_search():
             return await self._find(pattern)
 
@@ -363,7 +363,7 @@ def _ours(place: Place) -> ToolError:
 
 
 def _protected(output: str) -> str:
-    """Return which auto-run files a command could not change, judged by its output. Git itself may go on."""
+    """Return which auto-run files a command could not change, judged by its output. Git itself may continue."""
     failed = [line for line in output.splitlines() if "Read-only file system" in line]
     names = [name for name in AUTORUN if any(re.search(rf"(?<![\w.]){re.escape(name)}\b", line) for line in failed)]
     if not names:

@@ -25,7 +25,7 @@ Living: TypeAlias = Mapping[int, int]
 
 @frozen
 class Mark:
-    """How to recognize our processes: by their group, or by entries of the environment they were started with."""
+    """How to recognise our processes: by their group, or by entries of the environment they were started with."""
 
     group: int | None = None
     entries: frozenset[bytes] = frozenset()

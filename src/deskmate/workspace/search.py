@@ -26,7 +26,7 @@ _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?
 
 
 class Found:
-    """The matching files, latest changed first, up to a maximum.
+    """The matching files, most recently changed first, up to a maximum.
 
     Git's list can be added as it arrives (`add`): names, each followed by a zero byte.
     """

@@ -34,7 +34,7 @@ class Listed:
 
     @contextlib.contextmanager
     def having(self, line: str) -> Iterator[None]:
-        """Keep a line on the list inside the context. If the list cannot be written, go on without it."""
+        """Keep a line on the list inside the context. If the list cannot be written, continue without it."""
         self._change(add=line)
         try:
             yield

@@ -216,7 +216,7 @@ async def play(
 
 
 async def _played_out(harness: AgentHarness, agent: Agent) -> None:
-    """Play an agent until it rests, or waits for the word on a plan that it was brought to hand in."""
+    """Play an agent until it rests, or waits for the word on a plan that it was brought to submit."""
     async with task_group() as tasks:
 
         async def play_to_rest() -> None:

@@ -1,13 +1,11 @@
 """Run a team of processes, and kill some of them once the team has written so many records.
 
-`test_team_kills` says whom and when. A process here is `deskmate` as a person starts it; its teammates have their own.
+`test_team_kills` says whom and when. The lead is a fork of the warm process; its teammates are started by the product.
 """
 
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from tests.chaos.kills.agent_evidence import ledger
 from tests.chaos.kills.agent_story import HOLD, LEDGER
 from tests.chaos.kills.team_evidence import GONE_SECONDS, players, survivors
 from tests.scenarios.team import story
+from tests.warm_program import ROOT, WarmRun, begin_deskmate
 
 GOAL = "Let the service speak GraphQL."
 LOOK_SECONDS = 0.002
@@ -117,11 +116,11 @@ class KilledTeam:
                 assert gone, f"{players(self._workspace)} did not end with their lead"
 
     @contextmanager
-    def lead(self) -> Iterator[subprocess.Popen[bytes]]:
+    def lead(self) -> Iterator[WarmRun]:
         """Have the lead's process run meanwhile: the first, or one that resumes. It is killed at the end."""
-        command = [sys.executable, "-m", "deskmate", *typed(self._workspace, "process")]
-        with self._out.open("wb") as out, self._err.open("wb") as err:
-            process = subprocess.Popen(command, env=self._environ, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        with open(os.devnull, "rb") as nothing, self._out.open("wb") as out, self._err.open("wb") as err:
+            files = (nothing.fileno(), out.fileno(), err.fileno())
+            process = begin_deskmate(typed(self._workspace, "process"), folder=ROOT, env=self._environ, files=files)
         try:
             yield process
         finally:
@@ -133,7 +132,7 @@ class KilledTeam:
         assert code == 0, f"it ended with {code}: {self._out.read_text()} {self._err.read_text()}"
         return self._out.read_text()
 
-    def _strike(self, lead: subprocess.Popen[bytes], left: list[Kill]) -> Target | None:
+    def _strike(self, lead: WarmRun, left: list[Kill]) -> Target | None:
         """Carry out the kills that are left, up to one that ends the lead; return whom that was aimed at."""
         while left:
             if not until(lambda: lead.poll() is not None or left[0].due(self._workspace)) or lead.poll() is not None:

@@ -251,7 +251,7 @@ def test_a_call_is_allowed_once_and_only_by_the_users_answer_to_its_own_request(
 
 @pytest.mark.behaviour("plan")
 @given(transcripts())
-def test_planning_ends_only_by_a_yes_of_lead_or_user_to_a_plan_that_was_handed_in(entries: list[Numbered]) -> None:
+def test_planning_ends_only_by_a_yes_of_lead_or_user_to_a_plan_that_was_submitted(entries: list[Numbered]) -> None:
     yes, plans = set[str](), set[str]()
     for before, entry, after in steps(entries):
         for envelope in mail_in(entry):

@@ -125,7 +125,7 @@ def test_a_lost_task_says_what_became_of_it() -> None:
         "Task #2 is no longer yours. It has no owner now. Do not work on it unless you take it again.",
         "Task #3 is no longer yours. It is deleted.",
         "Task #4 is no longer yours. It is completed.",
-        "Task #9 is no longer yours. It is not on the board any more.",
+        "Task #9 is no longer yours. It is no longer on the board.",
     ]
 
 
@@ -142,14 +142,14 @@ def test_an_owner_is_told_what_others_changed_in_its_task_and_not_what_it_did() 
     )
     since = {number: Memory(words_known={1: number}) for number in (3, 4, 6)}
     assert changes_text(work.tasks[1], "bob", since[3]) == (
-        "lead, user changed your task #1: what it waits for, description, verify. It says now:"
+        "lead, user changed your task #1: what it waits for, description, verify. It now says:"
     )
-    assert changes_text(work.tasks[1], "bob", since[4]) == "user changed your task #1: verify. It says now:"
+    assert changes_text(work.tasks[1], "bob", since[4]) == "user changed your task #1: verify. It now says:"
     assert changes_text(work.tasks[1], "bob", since[6]) == ""
     # Version 0.1 did not record what an owner had read.
     assert changes_text(work.tasks[1], "bob", Memory()) == ""
-    changed = taken(work.tasks[1], 6, "lead changed your task #1: description. It says now:")
-    assert told_texts(changed)[0].startswith("lead changed your task #1: description. It says now:\n<deskmate-task ")
+    changed = taken(work.tasks[1], 6, "lead changed your task #1: description. It now says:")
+    assert told_texts(changed)[0].startswith("lead changed your task #1: description. It now says:\n<deskmate-task ")
 
 
 # -- of the team ------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
         "Since you last looked:",
         'alice is idle: "All tests pass."',
         "  It wrote to bob: schema is final",
-        'bob is parked (overloaded). To let it go on: SendMessage(recipient="bob", content="WORDS").',
+        'bob is parked (overloaded). To let it continue: SendMessage(recipient="bob", content="WORDS").',
         "carol is waiting (plan)",
         "dave left (done)",
         'task #1 by lead [in progress] "parse" @bob',
@@ -249,14 +249,14 @@ def test_a_digest_says_whom_the_user_interrupted_and_not_what_it_said_before() -
 def test_a_digest_names_tasks_that_nobody_takes_since_who_fitted_left() -> None:
     team = roster(Joined(name="ann", at=0), Joined(name="bob", role="Tester", at=0), MemberLeft(name="bob", at=1))
     work = board(created(1, role="tester"), created(2, role="writer"), created(3), created(4, role="tester", by="ann"))
-    orphans = 'Nobody on the team has role "tester" any more, so nobody takes #1.'
+    orphans = 'Nobody on the team has the role "tester" any more, so nobody can take #1.'
     assert digest(team, work, (3, 9)).splitlines()[1:] == [
         "bob left",
         orphans,
         unchanged(4),
     ]
     assert orphans not in digest(team, work, (4, 9))
-    mine = 'bob (Tester) left the team.\nNobody on the team has role "tester" any more, so nobody takes #4.'
+    mine = 'bob (Tester) left the team.\nNobody on the team has the role "tester" any more, so nobody can take #4.'
     assert joins_and_leaves(team, work, 3, "ann") == mine
 
 
@@ -353,7 +353,7 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     short = [f"{name} is idle" for name in names[len(told) : len(told) + 40]]
     assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
     assert f"\n{chr(10).join(short)}\n… and {60 - len(told)} more members changed. To see all: " in text
-    assert "What they said is too long to show here. Ask those who are here with SendMessage." in text
+    assert "What they said is too long to show here. Use SendMessage to ask those who are still on the team." in text
     assert text.splitlines()[-1] == 'task #1 by user [pending] "parse"'
 
 
@@ -369,7 +369,7 @@ def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
     team = roster(Joined(name="alice", at=0), wrote, MemberParked(name="alice", reason="money", at=2))
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == [
         "Since you last looked:",
-        'alice is parked (money). To let it go on: SendMessage(recipient="alice", content="WORDS").',
+        'alice is parked (money). To let it continue: SendMessage(recipient="alice", content="WORDS").',
     ]
 
 

@@ -40,7 +40,7 @@ def test_who_has_not_spoken_has_no_turn() -> None:
 @pytest.mark.parametrize(
     ("call", "peers"),
     [(MAIL, (LINE,)), (PLAN, ()), (update("completed"), ())],
-    ids=["sent a message", "handed in a plan", "completed a task"],
+    ids=["sent a message", "submitted a plan", "completed a task"],
 )
 def test_a_turn_that_came_to_something_is_not_words_alone(call: Call, peers: tuple[str, ...]) -> None:
     assert turn(HEARD, *step(2, call), Said(text="There.")) == Turn(peers)

@@ -70,7 +70,7 @@ def test_a_fact_with_a_bad_name_says_so_when_made_and_is_foreign_when_read() -> 
     with pytest.raises(BadName) as flaw:
         roster_records.Joined(name="../x", at=0)
     words = str(flaw.value)
-    assert words.startswith("'../x' is not a member name. ")
+    assert words.startswith("'../x' is not a valid member name. ")
     body = {"type": "member_joined", "name": "../x", "at": 0}
     assert roster_records.read_event(body) == Foreign(body, f"a malformed Joined: {words}")
 

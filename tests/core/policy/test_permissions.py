@@ -104,24 +104,24 @@ def test_a_mode_settles_what_no_rule_settles_and_unattended_asks_nobody(
 def test_a_call_denied_for_want_of_a_person_names_the_flag() -> None:
     assert judged(RUNNING, attended=False) == Verdict(
         DENY,
-        "Denied: bash runs a command outside a sandbox, and nobody is here to answer. Do without this call. "
-        "The user can allow more by starting again with another --permission-mode.",
+        "Denied: bash runs a command outside a sandbox, and nobody is here to answer. Continue without this call. "
+        "The user can allow more with another --permission-mode.",
     )
 
 
 def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
     assert judged(RUNNING, rule("deny bash(git *)"), attended=False) == Verdict(
-        DENY, "Denied by the rule 'deny bash(git *)'. Do without this call."
+        DENY, "Denied by the rule 'deny bash(git *)'. Continue without this call."
     )
     assert judged(WRITING, mode=Mode.PLAN, attended=False) == Verdict(
         DENY,
-        "write_file does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode. "
+        "write_file does not work in plan mode. Read what you need, then submit your plan with ExitPlanMode. "
         "When it is approved, you have all your tools again.",
     )
     assert judged(FOREIGN, mode=Mode.DONT_ASK) == Verdict(
         DENY,
         "Denied: mcp__web__fetch is not one of Deskmate's own tools, and mode dontAsk never asks. "
-        "Do without this call.",
+        "Continue without this call.",
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.policy.redaction import SHAPES, Redaction, secrets_in
-from deskmate.core.policy.secret_placeholders import stand_ins
+from deskmate.core.policy.secret_placeholders import placeholders_in
 from tests.secret_formats import SECRETS, UNKNOWN
 
 ROOT = Path(__file__).parents[3]
@@ -88,7 +88,7 @@ def test_what_was_redacted_stays_as_it_is_when_it_is_redacted_again() -> None:
     once = KNOWN.text(text)
 
     assert KNOWN.text(once) == once
-    assert len(set(stand_ins(once))) == len(SHAPED) + len(BEHIND) + 1
+    assert len(set(placeholders_in(once))) == len(SHAPED) + len(BEHIND) + 1
 
 
 def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() -> None:

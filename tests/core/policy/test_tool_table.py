@@ -55,7 +55,7 @@ def test_a_reading_type_narrows_the_base_tools_only(kind: AgentKind, agent_type:
         pytest.param(AgentKind.SUBAGENT, READING_BASE, id="subagent"),
     ],
 )
-def test_whoever_plans_only_reads_writes_mail_and_hands_in_its_plan(
+def test_whoever_plans_only_reads_writes_mail_and_submits_its_plan(
     kind: AgentKind, agent_type: AgentType, tools: set[str]
 ) -> None:
     assert set(tools_of(kind, agent_type, planning=True)) == tools
@@ -67,7 +67,7 @@ def test_a_delegating_lead_keeps_the_tools_that_reach_others() -> None:
     assert set(delegating) == TASK | TEAM | BACKGROUND | {"SendMessage"}
 
 
-def test_a_delegating_lead_that_plans_can_still_hand_in_its_plan() -> None:
+def test_a_delegating_lead_that_plans_can_still_submit_its_plan() -> None:
     tools = tools_of(AgentKind.LEAD, "general-purpose", planning=True, delegate=True)
     assert set(tools) == {"TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
 

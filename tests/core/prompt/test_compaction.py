@@ -256,7 +256,7 @@ def test_the_model_is_asked_for_all_that_matters_and_for_the_focus() -> None:
     for matter in ("what was asked", "decided", "state of the files", "left to do", "exact names", "Invent nothing"):
         assert matter in text
     assert "Above all" not in summary_request(" ")
-    assert summary_request("the parser").endswith("Above all keep what concerns this: the parser")
+    assert summary_request("the parser").endswith("Above all, keep everything about this: the parser")
 
 
 @pytest.mark.behaviour("compact-auto")

@@ -61,7 +61,7 @@ def test_a_long_description_is_cut_since_it_stands_in_every_prompt() -> None:
         (front("description: Tidies up."), "has no name"),
         (front("name: tidy"), "has no description"),
         (front("name:\ndescription: >"), "has no name and no description"),
-        (front("name: ../../etc\ndescription: Tidies up."), "is not a skill name"),
+        (front("name: ../../etc\ndescription: Tidies up."), "is not a valid skill name"),
     ],
 )
 def test_a_broken_one_is_refused_with_what_is_missing(text: str, words: str) -> None:

@@ -38,7 +38,7 @@ PLAIN = Task(id=1, subject="parse", created=1.0, updated=1.0, created_by="lead")
 
 
 def lost(number: int) -> Damaged:
-    return Damaged(number, "lost", f"board.jsonl:{number}", "no record, or its checksum does not hold")
+    return Damaged(number, "lost", f"board.jsonl:{number}", "not a record, or its checksum is wrong")
 
 
 def created(task: int, blocked_by: frozenset[int] = frozenset()) -> Created:

@@ -85,10 +85,10 @@ DAMAGED = fold(BOARD, [Damaged(15, "lost", "board.jsonl:15", "no record")])
         (created(9, subject=" \n"), "The subject is blank. Say in a few words what to do."),
         (
             created(9, by="alice", owner="bob"),
-            "Only lead and user can give work to 'bob'. Leave owner out, or ask the lead.",
+            "Only the lead and the user can give work to 'bob'. Leave owner out, or ask the lead.",
         ),
         (created(9, blocked_by=[9]), "Task #9 cannot block itself. Leave #9 out."),
-        (created(9, blocked_by=[3, 12]), "There is no task #12. The board has #1 to #8: look at the list."),
+        (created(9, blocked_by=[3, 12]), "There is no task #12. The highest number on the board is #8."),
         (
             created(9, blocked_by=[6]),
             "Task #6 is deleted, so it cannot block or be blocked. Leave #6 out.",
@@ -103,15 +103,15 @@ def test_a_creation_that_breaks_a_rule_is_refused(event: BoardEvent, words: str)
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (edited(12), "There is no task #12. The board has #1 to #8: look at the list."),
+        (edited(12), "There is no task #12. The highest number on the board is #8."),
         (edited(1), "Task #1 is completed and can no longer change. Create a new task instead."),
         (edited(6), "Task #6 is deleted and can no longer change. Create a new task instead."),
         (edited(3, subject=""), "The subject is blank. Say in a few words what to do."),
         (edited(3, add_blocked_by=[3]), "Task #3 cannot block itself. Leave #3 out."),
         (edited(3, add_blocks=[3]), "Task #3 cannot block itself. Leave #3 out."),
-        (edited(3, add_blocked_by=[12]), "There is no task #12. The board has #1 to #8: look at the list."),
-        (edited(3, add_blocks=[12]), "There is no task #12. The board has #1 to #8: look at the list."),
-        (edited(3, remove_blocked_by=[12]), "There is no task #12. The board has #1 to #8: look at the list."),
+        (edited(3, add_blocked_by=[12]), "There is no task #12. The highest number on the board is #8."),
+        (edited(3, add_blocks=[12]), "There is no task #12. The highest number on the board is #8."),
+        (edited(3, remove_blocked_by=[12]), "There is no task #12. The highest number on the board is #8."),
         (
             edited(3, add_blocked_by=[6]),
             "Task #6 is deleted, so it cannot block or be blocked. Leave #6 out.",
@@ -147,7 +147,7 @@ def test_an_edit_that_breaks_a_rule_is_refused(event: BoardEvent, words: str) ->
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (claimed(12, "dave"), "There is no task #12. The board has #1 to #8: look at the list."),
+        (claimed(12, "dave"), "There is no task #12. The highest number on the board is #8."),
         (claimed(1, "alice", 1), "Task #1 is completed and can no longer change. Create a new task instead."),
         (claimed(6, "dave"), "Task #6 is deleted and can no longer change. Create a new task instead."),
         (claimed(2, "dave", 1), "Task #2 belongs to 'bob'. Ask bob, or choose another task."),
@@ -156,9 +156,9 @@ def test_an_edit_that_breaks_a_rule_is_refused(event: BoardEvent, words: str) ->
         (claimed(2, "bob", 1), "Task #2 is already yours and in progress. Continue with it."),
         (claimed(3, "dave", 1), "Task #3 changed hands since you looked. Look again, then take it."),
         (claimed(5, "alice", 0), "Task #5 changed hands since you looked. Look again, then take it."),
-        (claimed(4, "dave"), "Task #4 is blocked by #3. Wait until nothing blocks it, or choose another task."),
-        (claimed(4, "user"), "Task #4 is blocked by #3. Wait until nothing blocks it, or choose another task."),
-        (claimed(8, "bob"), "Task #8 is blocked by #4. Wait until nothing blocks it, or choose another task."),
+        (claimed(4, "dave"), "Task #4 is blocked by #3. Wait until it is unblocked, or choose another task."),
+        (claimed(4, "user"), "Task #4 is blocked by #3. Wait until it is unblocked, or choose another task."),
+        (claimed(8, "bob"), "Task #8 is blocked by #4. Wait until it is unblocked, or choose another task."),
         (claimed(3, "bob"), "'bob' has #2 in progress. Complete it or give it back before you take #3."),
     ],
 )
@@ -170,16 +170,19 @@ def test_a_claim_that_breaks_a_rule_is_refused(event: BoardEvent, words: str) ->
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (assigned(12, "bob"), "There is no task #12. The board has #1 to #8: look at the list."),
+        (assigned(12, "bob"), "There is no task #12. The highest number on the board is #8."),
         (
             assigned(1, "bob", epoch=1),
             "Task #1 is completed and can no longer change. Create a new task instead.",
         ),
         (assigned(6, "bob"), "Task #6 is deleted and can no longer change. Create a new task instead."),
-        (assigned(3, "bob", by="dave"), "Only lead and user can assign tasks. Ask the lead to give #3 to 'bob'."),
+        (
+            assigned(3, "bob", by="dave"),
+            "Only the lead and the user can assign tasks. Ask the lead to give #3 to 'bob'.",
+        ),
         (
             assigned(3, "dave", by="dave"),
-            "Only lead and user can assign tasks. To take #3 yourself, set its status to in_progress.",
+            "Only the lead and the user can assign tasks. To take #3, set its status to in_progress.",
         ),
         (
             assigned(2, "bob", epoch=1),
@@ -203,7 +206,7 @@ def test_an_assignment_that_breaks_a_rule_is_refused(event: BoardEvent, words: s
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (released(12, "bob"), "There is no task #12. The board has #1 to #8: look at the list."),
+        (released(12, "bob"), "There is no task #12. The highest number on the board is #8."),
         (released(1, "alice"), "Task #1 is completed and can no longer change. Create a new task instead."),
         (released(2, "dave"), "Task #2 belongs to 'bob'. Ask bob, or choose another task."),
         (released(3, "lead", 0), "Task #3 has no owner. There is nothing to give back."),
@@ -222,13 +225,13 @@ def test_a_release_that_breaks_a_rule_is_refused(event: BoardEvent, words: str) 
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (completed(12, "bob"), "There is no task #12. The board has #1 to #8: look at the list."),
+        (completed(12, "bob"), "There is no task #12. The highest number on the board is #8."),
         (completed(1, "alice"), "Task #1 is completed and can no longer change. Create a new task instead."),
         (completed(6, "lead", 0), "Task #6 is deleted and can no longer change. Create a new task instead."),
         (completed(2, "dave"), "Task #2 belongs to 'bob'. Ask bob, or choose another task."),
         (completed(3, "dave", 0), "Task #3 is not yours. Take it first, with status in_progress."),
-        (completed(4, "lead", 0), "Task #4 is blocked by #3. Complete what blocks it first."),
-        (completed(8, "bob", 0), "Task #8 is blocked by #4. Complete what blocks it first."),
+        (completed(4, "lead", 0), "Task #4 is blocked by #3. Complete the blocking tasks first."),
+        (completed(8, "bob", 0), "Task #8 is blocked by #4. Complete the blocking tasks first."),
         (
             completed(2, "user", 0),
             "Task #2 changed hands since you looked: it now belongs to 'bob'. Look again.",
@@ -241,7 +244,7 @@ def test_a_release_that_breaks_a_rule_is_refused(event: BoardEvent, words: str) 
         ),
         (
             completed(7, "carol", receipt=GREEN.model_copy(update={"exit": 2})),
-            "Task #7 is not done: its verify command ended with 2, not 0. Fix that first.",
+            "Task #7 is not done: its verify command ended with 2. Fix that first.",
         ),
     ],
 )
@@ -253,11 +256,11 @@ def test_a_completion_that_breaks_a_rule_is_refused(event: BoardEvent, words: st
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (deleted(12, "lead"), "There is no task #12. The board has #1 to #8: look at the list."),
+        (deleted(12, "lead"), "There is no task #12. The highest number on the board is #8."),
         (deleted(6, "lead"), "Task #6 is already deleted. There is nothing to delete."),
         (deleted(2, "dave"), "Task #2 belongs to 'bob'. Ask bob, or choose another task."),
         (deleted(5, "dave"), "Task #5 belongs to 'alice'. Ask alice, or choose another task."),
-        (deleted(1, "alice"), "Task #1 is completed, so only lead and user can delete it. Ask the lead."),
+        (deleted(1, "alice"), "Task #1 is completed, so only the lead and the user can delete it. Ask the lead."),
         (accepted(15, by="lead"), "Only a person can accept the damage at record 15. Ask the user."),
         (accepted(15), "Record 15 is not damaged, or was accepted before. There is nothing to accept."),
     ],
@@ -368,7 +371,7 @@ def test_many_blockers_are_counted_not_listed() -> None:
     wide = board_of(*(created(task) for task in range(1, 13)), created(13, blocked_by=list(range(1, 13))))
     assert refusal(wide, claimed(13, "dave")) == (
         "Task #13 is blocked by #1, #2, #3, #4, #5, #6, #7, #8, #9, #10 and 2 more. "
-        "Wait until nothing blocks it, or choose another task."
+        "Wait until it is unblocked, or choose another task."
     )
 
 
@@ -382,8 +385,8 @@ OWNED = board_of(
     created(4, owner="ann"),
     claimed(3, "bob"),
 )
-NOT_LEADS = "Only lead and user can {} task #1. Ask lead with SendMessage."
-NOT_ANNS = "Only ann, lead and user can {} task #2. Ask lead with SendMessage."
+NOT_LEADS = "Only the lead and the user can {} task #1. Ask the lead with SendMessage."
+NOT_ANNS = "Only ann, the lead and the user can {} task #2. Ask the lead with SendMessage."
 
 
 @pytest.mark.behaviour("task-authors")
@@ -403,17 +406,20 @@ NOT_ANNS = "Only ann, lead and user can {} task #2. Ask lead with SendMessage."
         (edited(3, by="bob", subject="x", add_blocks=[1]), NOT_LEADS.format("edit")),
         (
             edited(3, by="carol", subject="x"),
-            "Only ann, bob, lead and user can edit task #3. Ask lead with SendMessage.",
+            "Only ann, bob, the lead and the user can edit task #3. Ask the lead with SendMessage.",
         ),
-        (edited(4, by="bob", subject="x"), "Only ann, lead and user can edit task #4. Ask lead with SendMessage."),
+        (
+            edited(4, by="bob", subject="x"),
+            "Only ann, the lead and the user can edit task #4. Ask the lead with SendMessage.",
+        ),
         (deleted(1, "bob"), NOT_LEADS.format("delete")),
         (deleted(2, "bob"), NOT_ANNS.format("delete")),
         (deleted(3, "ann"), "Task #3 belongs to 'bob'. Ask bob, or choose another task."),
         (
             deleted(3, "bob"),
             (
-                "Only ann, lead and user can delete task #3. "
-                "Give it back with status pending, and tell lead why with SendMessage."
+                "Only ann, the lead and the user can delete task #3. "
+                "Give it back with status pending, and tell the lead why with SendMessage."
             ),
         ),
     ],
@@ -443,7 +449,7 @@ def test_creator_owner_lead_and_user_change_a_task(event: BoardEvent) -> None:
 @pytest.mark.behaviour("task-authors")
 @pytest.mark.parametrize("event", [edited(3, by="ann", subject="x"), edited(2, by="ann", add_blocks=[3])])
 def test_its_creator_does_not_rewrite_a_task_that_another_works_on(event: BoardEvent) -> None:
-    assert refusal(OWNED, event) == "Task #3 is in progress, and 'bob' works on it. Ask bob or lead with SendMessage."
+    assert refusal(OWNED, event) == "Task #3 is in progress, and 'bob' works on it. Ask bob or the lead."
 
 
 @pytest.mark.behaviour("task-authors")

@@ -58,7 +58,7 @@ def joined(name: str, **fields: object) -> Joined:
 
 
 def lost(number: int) -> Damaged:
-    return Damaged(number, "lost", f"roster.jsonl:{number}", "no record, or its checksum does not hold")
+    return Damaged(number, "lost", f"roster.jsonl:{number}", "not a record, or its checksum is wrong")
 
 
 TEAM = then(EMPTY, FOUNDED, joined("alice", role="backend"), joined("bob", agent_type="Explore"))

@@ -30,7 +30,7 @@ def running(place: ChatProgram) -> Iterator[Terminal]:
 
 def test_a_question_is_answered_in_another_window_and_leaving_it_stops_nothing(place: ChatProgram) -> None:
     with running(place) as first, at_terminal("attach", "--plain", cwd=place.folder, env=place.env) as window:
-        window.see("Leaving this window stops nothing.")
+        window.see("It continues when you leave this window.")
         window.see("question 1")
         window.say("y")
         window.see("yes to lead: bash ls")
@@ -40,7 +40,7 @@ def test_a_question_is_answered_in_another_window_and_leaving_it_stops_nothing(p
         window.type(CTRL_D)
         assert window.end() == 0
         assert window.modes == window.found
-        assert "To look again: deskmate attach main" in window.screen.lines[-1]
+        assert "deskmate attach main" in window.screen.lines[-1]
         first.say("hello")
         first.see("I am here.")
 
@@ -68,14 +68,14 @@ def test_the_screen_of_an_attached_team_shows_it_and_takes_words(place: ChatProg
         screen.type("\r")
         first.see("I am here.")
         screen.see("I am here.")
-        assert "goes on without this window" in screen.leave()
+        assert "continues without this window" in screen.leave()
 
 
 def test_choosing_a_running_team_from_the_list_attaches_to_it(place: ChatProgram) -> None:
     with running(place), at_terminal("--plain", "-r", cwd=place.folder, env=place.env) as window:
         window.see("asks you")
         window.type("\r")
-        window.see("Leaving this window stops nothing.")
+        window.see("It continues when you leave this window.")
 
 
 def test_a_team_that_is_stopped_is_refused_with_the_command_that_continues_it(place: ChatProgram) -> None:

@@ -81,7 +81,7 @@ def test_a_cap_that_is_raised_lets_teammates_go_on_wherever_they_run(tmp_path: P
         ("/budget patience 5", "There is no limit 'patience'\nLimits: money, tokens, time, steps, members"),
         ("/budget money lots", "'lots' is not a number above 0\nWrite it as in: /budget money 5"),
         ("/budget money 0", "'0' is not a number above 0\nWrite it as in: /budget money 5"),
-        ("/budget money", "Usage: /budget [CAP NUMBER]"),
+        ("/budget money", "Usage: /budget [LIMIT NUMBER]"),
     ],
 )
 def test_what_is_no_cap_is_refused(tmp_path: Path, typed: str, said: str) -> None:

@@ -87,10 +87,10 @@ async def test_nothing_typed_says_nothing(harness: AppHarness, line: str) -> Non
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/teem", "No command /teem. Did you mean /team?"),
-        ("/TASK", "No command /TASK. Did you mean /tasks?"),
-        ("/usr/bin is full", "No command /usr/bin. To say this to the lead, begin with //"),
-        ("/", "No command /. /help lists them."),
+        ("/teem", "There is no command /teem. Did you mean /team?"),
+        ("/TASK", "There is no command /TASK. Did you mean /tasks?"),
+        ("/usr/bin is full", "There is no command /usr/bin. To send this to the lead, begin with //"),
+        ("/", "There is no command /. /help lists all commands."),
         ("@bob hi", "'bob' is not on this team. On the team: lead, user."),
         ("@user hi", "'user' is you"),
         ("@lead", "@NAME WORDS"),
@@ -100,21 +100,21 @@ async def test_nothing_typed_says_nothing(harness: AppHarness, line: str) -> Non
         ("/stop a b", "Usage: /stop NAME (ask a teammate to leave)"),
         ("/stop lead", "'lead' cannot be asked to leave\nName a teammate."),
         ("/resume", "Usage: /resume NAME (let a parked or interrupted member continue)"),
-        ("/resume lead", "'lead' is idle, neither parked nor interrupted\nSend it a message instead."),
+        ("/resume lead", "'lead' is idle, not parked or interrupted\nSend it a message instead."),
         ("/interrupt bob", "'bob' is not on this team. On the team: lead, user."),
         ("/inbox bob", "'bob' was never on team 'main'\nOn the team: lead, user."),
         ("/inbox a b", "Usage: /inbox [NAME] (show a member's mail, by default the lead's)"),
         ("/yes", "No question is open"),
         ("/yes please", "Usage: /yes [N,…] (allow what is asked; N: the number of the question)"),
-        ("/always 1 2", "Usage: /always [N,…] (allow it and everything like it; for a plan: also accept edits)"),
+        ("/always 1 2", "Usage: /always [N,…] (allow this and all similar calls; for a plan: also accept its edits)"),
         ("/mode fast", "There is no mode 'fast'\nModes: default, acceptEdits, plan, dontAsk, bypass, delegate"),
         (
             "/mode plan a b",
-            "Usage: /mode [MODE [NAME] | drop RULE] (show what is permitted; set a mode, delegate, or drop a rule)",
+            "Usage: /mode [MODE [NAME] | drop RULE] (show what is permitted, set a mode, delegate, or remove a rule)",
         ),
         ("/mode plan bob", "'bob' is not on this team. On the team: lead, user."),
         ("/mode drop allow bash", "There is no rule 'allow bash'\nThere are no rules."),
-        ("/compact", "The lead has not said anything yet, so there is nothing to summarize"),
+        ("/compact", "The lead has not said anything yet, so there is nothing to summarise"),
         ("/quit now", "Usage: /quit (leave; you can continue the team later)"),
         ("x" * 300_000, None),
     ],
@@ -137,8 +137,8 @@ async def test_help_has_a_line_for_every_command(harness: AppHarness) -> None:
             f"{command.usage:<31}  {command.about}" for command in COMMANDS.values()
         ]
         assert lines[:2] == [
-            f"{'WORDS':<31}  say something to the lead",
-            f"{'@NAME WORDS':<31}  say something to a teammate",
+            f"{'WORDS':<31}  send a message to the lead",
+            f"{'@NAME WORDS':<31}  send a message to a teammate",
         ]
 
 
@@ -365,7 +365,7 @@ async def test_a_teammate_can_be_asked_to_leave(harness: AppHarness) -> None:
 async def test_who_is_interrupted_rests_and_goes_on_when_told(harness: AppHarness) -> None:
     async with chat(harness) as typist:
         await asked(typist)
-        assert await typist.types("/interrupt") == ["lead is interrupted. It waits until you write to it"]
+        assert await typist.types("/interrupt") == ["lead was interrupted. It waits until you write to it"]
         await typist.until(lambda session: isinstance(session.members[0].status, Idle))
         assert await typist.types("/resume lead") == ["lead continues"]
         await typist.until(lambda session: bool(session.members[0].words))
@@ -386,7 +386,7 @@ async def test_modes_of_team_and_members_are_changed_and_shown(harness: AppHarne
 
 async def test_a_member_that_a_cap_parked_goes_on_when_the_cap_is_raised(harness: AppHarness) -> None:
     async with chat(harness) as typist:
-        set_ = "until you leave. To set it at the next start, use --max-tokens"
+        set_ = "until you leave. To set it from the start, use --max-tokens"
         await typist.types("hello")
         await typist.until(lambda session: isinstance(session.members[0].status, Idle) and session.spent.calls == 1)
         assert await typist.types("/budget tokens 1") == [f"tokens: 1 {set_}"]
@@ -411,7 +411,7 @@ async def test_the_conversation_is_summarised_when_asked_for(harness: AppHarness
         await typist.types("hello")
         await typist.until(lambda session: bool(session.members[0].words))
         assert await typist.types("/compact the names") == [
-            "The lead's conversation is summarised as soon as no tool call is running"
+            "The lead's conversation will be summarised as soon as no tool call is running"
         ]
         await typist.until(lambda session: session.spent.calls == 2)
 

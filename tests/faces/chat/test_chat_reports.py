@@ -155,7 +155,7 @@ async def test_copy_hands_the_source_of_the_last_answer_to_the_face(harness: App
         assert texts(await talk.carry_out("/copy")) == ["The lead has not said anything yet"]
         await said(typist, "hello")
         assert texts(await talk.carry_out("/copy")) == ["copied the lead's last answer, 34 characters"]
-        assert (await typist.types("/copy"))[0] == "There is no terminal to copy with"
+        assert (await typist.types("/copy"))[0] == "Copying needs the terminal UI or a terminal"
     assert copied == [CODE]
 
 

@@ -93,9 +93,9 @@ def test_a_start_that_the_model_refuses_for_good_leaves_no_team(denied: ChatProg
     end = denied.typed(f"{deed}")
     assert end.code == 1
     assert "401" in end.stderr
-    assert end.stderr.endswith("The model never answered, so no team was kept. Fix that, then try again.\n")
-    assert "deskmate resume" not in end.stderr
+    assert end.stderr.endswith("The model never answered, so the team was not kept. Fix the problem, then try again.\n")
     assert end.stderr.count("401") == 1
+    assert "deskmate resume" not in end.stderr
     assert denied.teams == []
 
 
@@ -122,7 +122,7 @@ def test_a_team_that_is_not_there_is_not_begun_by_its_name(place: ChatProgram, d
     assert end.stderr.splitlines()[-3:] == [
         f"deskmate: There is no team 'kelvn' in {place.folder}",
         "Did you mean kelvin?",
-        "To start one with this name: deskmate --new-team kelvn",
+        "To start a team with this name, run: deskmate --new-team kelvn",
     ]
     assert place.teams == ["kelvin", "main"]
 

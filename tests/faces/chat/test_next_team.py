@@ -13,7 +13,7 @@ PLANS = {"first": "Paint the fence.", "second": "Delete every file."}
 
 
 def play(asked: Asked) -> Say:
-    """Found and delete teams, hire an alice who hands in a plan, write to the user: as one is told."""
+    """Found and delete teams, hire an alice who submits a plan, write to the user: as one is told."""
     if asked.results:
         return Say("Done.")
     if member_of(asked) == "alice":
@@ -45,10 +45,10 @@ def test_a_plan_of_the_next_alice_is_shown_before_it_can_be_approved(tmp_path: P
     lines = end.stderr.splitlines()
     shown = [line for line in lines if line.startswith(("question", "    ", "yes to", "Question 1 is"))]
     assert shown == [
-        "question 1: alice hands in a plan",
+        "question 1: alice submits a plan",
         f"    {PLANS['first']}",
         f"yes to alice: a plan: {PLANS['first']}",
-        "question 2: alice hands in a plan",
+        "question 2: alice submits a plan",
         f"    {PLANS['second']}",
         "Question 1 is not open",
         f"yes to alice: a plan: {PLANS['second']}",

@@ -17,7 +17,7 @@ from tests.faces.disk_teams import SECRET, founded, obeyed, spoil
 
 pytestmark = pytest.mark.behaviour("repl")
 HELLO = "Hello.\nI am here.\n"
-PARTING = "To continue: deskmate --team main\nWithout you: deskmate resume main\n"
+PARTING = "To continue, run: deskmate --team main\nTo let it work without you, run: deskmate resume main\n"
 SUM = re.compile(r"team main(-\d)?: \d+ calls?, \$0\.\d{4}( \(.*\))?\n")
 
 
@@ -138,7 +138,7 @@ def test_sigterm_leaves_in_good_order(place: ChatProgram) -> None:
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
-    assert "lead was busy and stopped.\nTo continue: deskmate --team main\n" in stderr
+    assert "lead was stopped while busy.\nTo continue, run: deskmate --team main\n" in stderr
 
 
 def test_ctrl_c_interrupts_the_lead_and_the_next_one_leaves(place: ChatProgram) -> None:
@@ -149,14 +149,14 @@ def test_ctrl_c_interrupts_the_lead_and_the_next_one_leaves(place: ChatProgram) 
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
-    assert "To continue: deskmate --team main\n" in stderr
+    assert "To continue, run: deskmate --team main\n" in stderr
 
 
 def test_after_one_ctrl_c_the_lead_rests_and_what_follows_is_said(place: ChatProgram) -> None:
     with sleeping(place) as process:
         assert process.stderr is not None
         process.send_signal(signal.SIGINT)
-        assert process.stderr.readline() == "The lead is interrupted. Press Ctrl-C again to leave\n"
+        assert process.stderr.readline() == "The lead was interrupted. Press Ctrl-C again to leave\n"
         stdout, _ = process.communicate("hello\n", timeout=SECONDS)
     assert (process.returncode, stdout) == (0, "I sleep.\nDone.\n")
 
@@ -276,7 +276,7 @@ def test_another_folder_stands_in_what_is_said_on_leaving(place: ChatProgram) ->
     other = place.folder / "o ther"
     other.mkdir()
     end = place.piped("hello\n", "-C", "o ther")
-    assert "To continue: deskmate -C 'o ther' --team main\n" in end.stderr
+    assert "To continue, run: deskmate -C 'o ther' --team main\n" in end.stderr
     assert (other / ".teams").is_dir()
 
 

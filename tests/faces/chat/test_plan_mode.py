@@ -13,7 +13,7 @@ from tests.faces.chat_program import ChatProgram, chat_program
 pytestmark = pytest.mark.behaviour("plan", "repl")
 PLAN = "# Plan\n1. Write out.txt."
 SHOWN = [
-    "question 1: lead hands in a plan",
+    "question 1: lead submits a plan",
     "    # Plan",
     "    1. Write out.txt.",
     "answer with y 1, a 1 (yes, and accept edits) or n 1 WORDS",
@@ -60,7 +60,7 @@ def test_an_always_accepts_edits_as_well(place: ChatProgram) -> None:
 def test_a_no_with_words_is_followed_by_another_plan(place: ChatProgram) -> None:
     end = place.piped("change it\n/no tests first\n", "--permission-mode", "plan")
     assert "    # A better plan" in end.stderr.splitlines()
-    assert "deskmate: lead hands in a plan: # A better plan, and nobody is here to answer" in end.stderr.splitlines()
+    assert "deskmate: lead submits a plan: # A better plan, and nobody is here to answer" in end.stderr.splitlines()
     assert not (place.folder / "out.txt").exists()
     assert end.code == 1
 

@@ -23,8 +23,8 @@ from tests.faces.terminal import Screen, Terminal, at_terminal
 pytestmark = pytest.mark.behaviour("repl")
 HEAD = "anthropic:claude-sonnet-4-5, permission mode default, no sandbox, team main (/help, /quit)"
 CTRL_C, CTRL_D, HOME, LEFT, RIGHT, UP, TAB = "\x03", "\x04", "\x01", "\x1b[D", "\x1b[C", "\x1b[A", "\t"
-NOTHING_SAID = "Nothing was said, so no team was kept."
-WAYS_ON = ["To continue: deskmate --team main", "Without you: deskmate resume main"]
+NOTHING_SAID = "You sent no message, so the team was not kept."
+WAYS_ON = ["To continue, run: deskmate --team main", "To let it work without you, run: deskmate resume main"]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def interrupted(place: ChatProgram, words: str = "sleep", busy: tuple[str, ...] 
         terminal.see("working")
         terminal.prompted()
         terminal.type(CTRL_C)
-        terminal.see("The lead is interrupted. Press Ctrl-C again to leave")
+        terminal.see("The lead was interrupted. Press Ctrl-C again to leave")
         yield terminal
 
 
@@ -89,7 +89,7 @@ def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
     assert leave(terminal) == 0
     lines = terminal.screen.lines
     assert lines[:10] == [HEAD, "> hello", "Hello.", "I am here.", "> paragraphs", "one", "", "two", "", ""]
-    assert lines[10:12] == ["three", "team main: 2 calls, $0.0144 (hello)"]
+    assert lines[10:12] == ["three", "team main: 2 calls, $0.0145 (hello)"]
     assert lines[-1] == WAYS_ON[-1]
 
 
@@ -192,7 +192,7 @@ def test_clear_begins_another_team_at_the_same_prompt(place: ChatProgram, termin
     terminal.say("hello")
     terminal.see("I am here.")
     terminal.say("/clear paragraphs")
-    terminal.see("To continue: deskmate --team main")
+    terminal.see("To continue, run: deskmate --team main")
     terminal.see("three")
     terminal.say("/copy")
     terminal.see("copied the lead's last answer, 16 characters")
@@ -344,8 +344,8 @@ def test_ctrl_c_twice_leaves_and_names_who_was_busy(place: ChatProgram) -> None:
         assert terminal.end() == 130
         assert terminal.modes == terminal.found
         # The lead may have come to rest before the second key. Its teammate was not interrupted.
-        named = {"bob was busy and stopped.", "lead, bob were busy and stopped."} & set(terminal.screen.lines)
-        assert (len(named), "To continue: deskmate --team main" in terminal.screen.lines) == (1, True)
+        named = {"bob was stopped while busy.", "lead, bob were stopped while busy."} & set(terminal.screen.lines)
+        assert (len(named), "To continue, run: deskmate --team main" in terminal.screen.lines) == (1, True)
 
 
 def test_ctrl_c_while_the_lead_rests_says_what_the_next_one_does(terminal: Terminal) -> None:

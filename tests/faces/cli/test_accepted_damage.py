@@ -26,7 +26,7 @@ from tests.faces.disk_teams import OpenTeam, at, files, first_mail, founded, in_
 from tests.faces.fake_app import Ended, Env, environment
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
-UNREADABLE = "no record, or its checksum does not hold"
+UNREADABLE = "not a record, or its checksum is wrong"
 FREE = "Accepted. Team main can continue."
 
 
@@ -144,7 +144,7 @@ def test_without_a_terminal_it_shows_what_is_lost_and_needs_a_word(place: Path, 
     before = files(place)
     ended = at(place, "doctor", "--accept", env=env, stdin="y\n")
     assert (ended.code, ended.stdout.splitlines()) == (2, lost(place))
-    assert ended.stderr.startswith("deskmate: Nothing was accepted, because there is no terminal to ask at\n")
+    assert ended.stderr.startswith("deskmate: Nothing was accepted, because there is no terminal to ask in\n")
     assert files(place) == before
 
 

@@ -86,8 +86,8 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
 @pytest.mark.parametrize(
     ("args", "stdin", "said"),
     [
-        (["run"], "", "There is no goal"),
-        (["run", "  "], "", "There is no goal"),
+        (["run"], "", "The goal is empty"),
+        (["run", "  "], "", "The goal is empty"),
         (["run", "-"], "x" * (GOAL_CAP + 1), "Put the text in a file"),
         (["run", "-"], "x" * (GOAL_CAP - 1), "Put the text in a file"),
         (["run", *["x" * 100_000] * 3], "", "Put the text in a file"),
@@ -99,20 +99,20 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["fix"], "", "There is no command 'fix'. To send it to the lead: deskmate -- fix"),
         (["--team", "x y", "--plain", "hi", "you"], "", "lead: deskmate --team 'x y' --plain -- hi you"),
         (["fix the tests", "now"], "", "not 'now'"),
-        (["--", " "], "", "There is no message"),
-        ([""], "", "There is no message"),
-        (["--plain", "board"], "", "--plain does not belong before a command"),
+        (["--", " "], "", "The message is empty"),
+        ([""], "", "The message is empty"),
+        (["--plain", "board"], "", "--plain cannot be used before a command"),
         (["--team", "x", "--continue"], "", "Choose one of --team, --new-team, --continue and --resume."),
         (["run", "x", "--output", "xml"], "", "stream-json"),
-        (["run", "x", "--max-cost", "0"], "", "the flag --max-cost must be a number of dollars above 0"),
+        (["run", "x", "--max-cost", "0"], "", "The option --max-cost must be a number of dollars above 0"),
         (["run", "x", "--max-time", "abc"], "", "'abc' is not a number of seconds. Write it as in: --max-time 600"),
         (["run", "x", "--max-cost", "a lot"], "", "'a lot' is not a number of dollars"),
         (["run", "x", "--max-steps", "0"], "", "--max-steps"),
         (["run", "x", "--max-tokens", "0"], "", "--max-tokens"),
-        (["run", "x", "--max-time", "0"], "", "the flag --max-time must be a number of seconds above 0"),
+        (["run", "x", "--max-time", "0"], "", "The option --max-time must be a number of seconds above 0"),
         (["run", "x", "--max-members", "-1"], "", "--max-members"),
         (["run", "x", "--max-calls", "0"], "", "--max-calls"),
-        (["run", "x", "--max-calls", "10001"], "", "the flag --max-calls must be a whole number from 1 to 10000"),
+        (["run", "x", "--max-calls", "10001"], "", "The option --max-calls must be a whole number from 1 to 10000"),
         (["-C", "/nowhere/at/all", "run", "x"], "", "/nowhere/at/all"),
         (["run", "x", "--model", "llama3"], "", "openai:llama3"),
     ],
@@ -215,7 +215,7 @@ def test_a_key_that_others_may_read_is_warned_of(env: Env, tmp_path: Path) -> No
     file.write_text('[anthropic]\nkey = "sk-file"')
     file.chmod(0o644)
     end = run_command("run", "x", app=FakeApp(), env=env)
-    assert end.stderr.startswith(f"deskmate: warning: {file} contains a key")
+    assert end.stderr.startswith(f"deskmate: warning: {file} contains an API key")
     assert "sk-file" not in end.stderr
 
 

@@ -13,7 +13,7 @@ from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import SystemProblem
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
-from deskmate.queries.health import Check, check_notices, check_space, check_workspace
+from deskmate.queries.health import Check, check_file_watch, check_space, check_workspace
 from deskmate.stores.file_watch import Changed
 from tests.faces.disk_teams import OpenTeam, at, files, founded, in_team, played, put_aside, spoil
 from tests.faces.fake_app import Ended, Env, environment
@@ -21,7 +21,7 @@ from tests.faces.fake_app import Ended, Env, environment
 WHOLE = "main: not running, all of it can be read"
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
-UNREADABLE = "no record, or its checksum does not hold"
+UNREADABLE = "not a record, or its checksum is wrong"
 
 
 def rows(ended: Ended) -> dict[str, list[tuple[str, str]]]:
@@ -49,7 +49,7 @@ def test_each_thing_is_a_line_that_begins_with_how_it_is(place: Path, env: Env) 
     found = rows(ended)
     assert list(found) == [
         *("python", "deskmate", "git", "ripgrep", "terminal UI", "settings", "model", "sandbox"),
-        *("workspace", "file system", "locks", "notices", "disk", "trust", "team"),
+        *("workspace", "file system", "locks", "file watch", "disk", "trust", "team"),
     ]
     assert found["python"][0][1].startswith(sys.version.split()[0])
     assert found["workspace"] == [("ok", f"{place}, which has .teams")]
@@ -71,7 +71,7 @@ def test_a_workspace_without_teams_is_looked_at_and_left_as_it_was(tmp_path: Pat
     ended = at(tmp_path / "empty", "doctor", env=env)
     assert (ended.code, ended.stderr, list((tmp_path / "empty").iterdir())) == (0, "", [])
     assert rows(ended)["workspace"][0][1].endswith("No teams yet")
-    assert not {"locks", "notices", "team"} & rows(ended).keys()
+    assert not {"locks", "file watch", "team"} & rows(ended).keys()
 
 
 def test_looking_leaves_a_team_as_it_was(place: Path, env: Env) -> None:
@@ -107,7 +107,7 @@ def test_how_commands_are_confined_is_told(tmp_path: Path, env: Env) -> None:
     found = checks(work, env)["sandbox"]
     assert (found.state, found.words.partition(". But")[0]) == (
         "ok",
-        "bubblewrap: commands write only in the workspace, and have no network",
+        "bubblewrap: commands can write only in the workspace, and have no network",
     )
     assert "contains your home folder, so Deskmate asks" in checks(tmp_path, env)["sandbox"].words
     settings.write_text("sandbox = false\n")
@@ -147,10 +147,10 @@ def test_the_model_that_would_be_asked_is_told_and_no_key(tmp_path: Path, env: E
             "[openai]\nkey = 'k-1'",
             "settings",
             "warn",
-            "{file} contains a key, and others may read it",
+            "{file} contains an API key, and other users can read it",
             "Run: chmod 600 {file}",
         ),
-        ("model = 'x'", "model", "bad", "The provider of the model 'x' is not known", "Write anthropic:x"),
+        ("model = 'x'", "model", "bad", "The model 'x' does not begin with a known provider", "Write anthropic:x"),
         ("fallback_model = 'gpt-5'", "fallback", "bad", "There is no API key for openai:gpt-5", "Set OPENAI_API_KEY"),
     ],
 )
@@ -249,7 +249,7 @@ class Deaf:
 
 def test_a_system_that_tells_of_no_changes_is_a_warning(place: Path) -> None:
     folder = PrivateFolder.of(place, (".teams",), Files(), create=False)
-    found = check_notices(folder, Deaf)
+    found = check_file_watch(folder, Deaf)
     assert (found.state, found.next) == ("warn", "Raise fs.inotify.max_user_instances.")
     assert found.words.startswith("inotify: Too many open files. ")
     folder.close()
@@ -294,7 +294,7 @@ def test_a_lost_record_that_stops_the_work_is_bad_with_its_place_and_what_to_do(
     assert rows(ended)["team"] == [
         ("ok", "main: not running"),
         ("bad", f"main: record {number} of {stream} is lost ({place / file}:{number}: {UNREADABLE})"),
-        ("bad", f"main: nobody takes tasks, because records of {stream} are lost. {advice}"),
+        ("bad", f"main: nobody can take tasks, because records of {stream} are lost. {advice}"),
     ]
     (team,) = json.loads(at(place, "doctor", "--json", env=env).stdout)["teams"]
     assert team["lost"] == [
@@ -313,8 +313,8 @@ def test_a_team_whose_founding_is_lost_is_bad_and_nothing_is_there_to_accept(pla
     spoil(place / ROSTER, 0)
     ended = at(place, "doctor", env=env)
     assert ended.code == 1
-    lost = "its first record is lost, so it cannot continue"
-    advice = "Restore roster.jsonl from a copy, or start another team with: deskmate run"
+    lost = "its first record is lost, so the team cannot continue"
+    advice = 'Restore roster.jsonl from a copy, or start another team with: deskmate run "GOAL"'
     assert rows(ended)["team"][2:] == [("bad", f"main: {lost}. {advice}")]
     ended = at(place, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, ended.stdout) == (2, "")

@@ -11,7 +11,7 @@ from tests.faces.chat_program import SECONDS, ChatProgram
 from tests.faces.disk_teams import OpenTeam, at, in_team, obeyed, played
 from tests.faces.fake_app import Ended, Env
 
-LATER = "\nThe team is not running. It gets this after: deskmate resume main\n"
+LATER = "\nThe team is not running. To continue it, run: deskmate resume main\n"
 RUN = PermissionRequest(
     request_id="alice:9.0",
     tool="bash",
@@ -29,7 +29,7 @@ async def ask(hands: OpenTeam) -> None:
 
 @pytest.fixture
 def asked(place: Path) -> Path:
-    """A team of which one member asks for permission and another hands in a plan."""
+    """A team of which one member asks for permission and another submits a plan."""
     in_team(place, ask)
     return place
 
@@ -50,7 +50,7 @@ def test_open_questions_are_listed_whole_with_their_ids(asked: Path, env: Env) -
         "    command: make test\\x1b[2J",
         "    because commands ask",
         "answer with: deskmate answer alice:9.0 yes, always (adds the rule: allow bash(make test)) or no WORDS",
-        "bob:4.0: bob hands in a plan",
+        "bob:4.0: bob submits a plan",
         "    First this,",
         "    then that.",
         "answer with: deskmate answer bob:4.0 yes, always (yes, and accept edits) or no WORDS",

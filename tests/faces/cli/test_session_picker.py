@@ -24,7 +24,7 @@ def place(shared: ChatProgram, tmp_path: Path) -> ChatProgram:
 @pytest.fixture
 def picker(place: ChatProgram) -> Iterator[Terminal]:
     with at_terminal("--plain", "-r", cwd=place.folder, env=place.env) as terminal:
-        terminal.see("Esc leaves")
+        terminal.see("Esc: leave")
         yield terminal
 
 
@@ -61,7 +61,7 @@ def test_typing_filters_by_words_of_the_title(picker: Terminal) -> None:
 
 def test_words_that_fit_no_team_choose_none(picker: Terminal) -> None:
     picker.type("nothing like that")
-    picker.see("No team fits")
+    picker.see("No team matches")
     picker.type("\r" + ESC)
     assert picker.end() == 0
 

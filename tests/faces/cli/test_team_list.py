@@ -22,7 +22,7 @@ SOON = re.compile(r"\b\d+ (s|min|h|d)\b")
 
 
 def told(folder: Path, words: str, team: str = "main") -> Path:
-    """Have the user say something to the lead of a team."""
+    """Have the user send a message to the lead of a team."""
 
     async def tell(hands: OpenTeam) -> None:
         await hands.mailbox("user").send("lead", Plain(content=words))
@@ -50,9 +50,9 @@ def test_teams_is_a_table_with_a_title_state_tasks_cost_and_age(place: Path, env
     founded(place, "web")
     told(place, "x" * 100, "web")
     assert listed(place, env) == [
-        f"team  title{' ' * 55}  state    tasks  cost       age",
-        f"web   {'x' * 59}…  stopped  0/0    $0.0000    T",
-        f"main  tidy up the parser, please{' ' * 34}  stopped  0/3    > $0.0300  T",
+        f"team  title{' ' * 55}  state    tasks  cost       last active",
+        f"web   {'x' * 59}…  stopped  0/0    $0.0000    T ago",
+        f"main  tidy up the parser, please{' ' * 34}  stopped  0/3    > $0.0300  T ago",
     ]
 
 
@@ -88,7 +88,7 @@ def test_a_title_that_cannot_be_read_is_left_out(place: Path, env: Env) -> None:
 
 def test_a_team_that_nobody_plays_is_stopped_and_its_statuses_are_marked_as_past(place: Path, env: Env) -> None:
     assert listed(place, env, "-v") == [
-        "main: stopped, 0 of 3 tasks done, $0.0300 and 1 call of unknown price, written T ago",
+        "main: stopped, 0 of 3 tasks done, $0.0300 and 1 call of unknown price, active T ago",
         "  lead        idle                     T",
         "  alice  dev  was waiting: permission  T",
         "  bob    dev  was working              T",

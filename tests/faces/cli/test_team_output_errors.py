@@ -57,8 +57,7 @@ def test_who_has_left_is_named_with_those_who_are_here(place: Path, env: Env) ->
 def test_in_an_empty_folder_each_says_that_there_is_no_team(tmp_path: Path, env: Env, look: list[str]) -> None:
     ended = at(tmp_path, *look, env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    hint = 'To start one, run: deskmate, or deskmate run "GOAL"'
-    assert ended.stderr == f"deskmate: There is no team in {tmp_path} yet\n{hint}\n"
+    assert ended.stderr == f'deskmate: There is no team in {tmp_path} yet\nTo start one, run: deskmate run "GOAL"\n'
 
 
 def test_what_is_left_of_a_damaged_board_is_shown_with_what_is_damaged(place: Path, env: Env) -> None:

@@ -79,7 +79,7 @@ def test_settings_of_a_project_narrow_a_run_and_are_refused_for_all_else(folder:
     (folder / ".deskmate/settings.toml").write_text('[openai]\nbase_url = "http://evil"\n')
     ended = run_command("-C", str(folder), "run", "x", "--trust", app=app, env=env)
     assert (ended.code, len(app.wanted)) == (2, 1)
-    assert "may not set 'openai' in .deskmate/settings.toml" in ended.stderr
+    assert "cannot set 'openai' in .deskmate/settings.toml" in ended.stderr
 
 
 # -- at a terminal ----------------------------------------------------------------------------------
@@ -168,13 +168,13 @@ def leave(terminal: Terminal) -> None:
 def test_the_command_shows_trusts_lists_and_takes_back(folder: Path, env: Env) -> None:
     shown = run_command("-C", str(folder), "trust", env=env)
     assert (shown.code, shown.stdout.splitlines()[0]) == (2, "AGENTS.md, new, 2 lines")
-    assert "Nothing was trusted, because there is no terminal to ask at" in shown.stderr
+    assert "Nothing was trusted, because there is no terminal to ask in" in shown.stderr
     assert obeyed(shown.stdout) == []
     assert run_command("trust", str(folder), "--yes", env=env).stdout.endswith(f"trusted: {folder}, with AGENTS.md\n")
     assert run_command("trust", str(folder), env=env).stdout == f"trusted as it is: {folder}, with AGENTS.md\n"
     digest = approved(str(env["HOME"]))[str(folder)]["AGENTS.md"]
     assert run_command("trust", "--list", env=env).stdout == f"{folder}\n  {digest[:16]}  AGENTS.md\n"
-    assert run_command("trust", "--revoke", str(folder), env=env).stdout == f"{folder} is not trusted any more\n"
+    assert run_command("trust", "--revoke", str(folder), env=env).stdout == f"{folder} is no longer trusted\n"
     assert run_command("trust", "--revoke", str(folder), env=env).stdout == f"{folder} was not trusted\n"
     assert run_command("trust", "--list", env=env).stderr == "Nothing is trusted.\n"
 
@@ -192,7 +192,7 @@ def test_a_folder_that_says_nothing_can_be_trusted_too(tmp_path: Path, env: Env)
     (tmp_path / "bare").mkdir()
     ended = run_command("trust", str(tmp_path / "bare"), env=env)
     assert (ended.code, ended.stderr) == (0, "")
-    assert ended.stdout.endswith("/bare, with nothing in it that tells agents what to do\n")
+    assert ended.stdout.endswith("/bare, which has no files that instruct agents\n")
 
 
 def test_a_team_of_others_is_shown_and_taken_for_ones_own_on_a_word(folder: Path, env: Env) -> None:
@@ -214,7 +214,7 @@ def test_a_team_of_others_is_shown_and_taken_for_ones_own_on_a_word(folder: Path
     taken_back = [
         run_command("-C", str(folder), "trust", "--team", "main", "--revoke", env=env).stdout for _ in range(2)
     ]
-    assert taken_back == ["team main is not yours any more\n", "team main was not yours\n"]
+    assert taken_back == ["team main is no longer trusted\n", "team main was not trusted\n"]
     assert run_command("-C", str(folder), "send", "lead", "hi", env=env).code == 2
 
 

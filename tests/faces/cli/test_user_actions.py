@@ -83,7 +83,7 @@ def test_what_is_done_or_dropped_frees_what_waited_for_it(place: Path, env: Env)
     at(place, "board", "add", "two", "--blocked-by", "1", env=env)
     at(place, "board", "add", "three", "--blocked-by", "2", env=env)
     assert at(place, "board", "done", "1", env=env).stdout == "#1 done: one. This unblocks #2\n"
-    assert at(place, "board", "drop", "2", env=env).stdout == "#2 dropped: two. This unblocks #3\n"
+    assert at(place, "board", "drop", "2", env=env).stdout == "#2 deleted: two. This unblocks #3\n"
     assert [task.status.value for task in tasks_of(place).values()] == ["completed", "deleted", "pending"]
 
 
@@ -173,7 +173,7 @@ def test_a_team_played_elsewhere_sees_what_the_user_does(place: Path, env: Env) 
 
 def test_words_are_sent_as_the_user_and_who_hears_them_is_told(place: Path, env: Env) -> None:
     ended = at(place, "send", "alice", "in UTF-8, please", env=env)
-    later = "The team is not running. It gets this after: deskmate resume main"
+    later = "The team is not running. To continue it, run: deskmate resume main"
     assert (ended.code, ended.stdout, ended.stderr) == (0, f"sent to alice@main\n{later}\n", "")
     assert at(place, "send", "lead", "-", "--team", "main", env=env, stdin="two\nlines").code == 0
     assert mail_of(place, "alice") == [("user", "alice", Plain(content="in UTF-8, please"))]
@@ -190,8 +190,8 @@ def test_the_lead_of_a_team_founded_from_another_is_written_to_there(place: Path
     ("args", "stdin", "said"),
     [
         (["send", "alice"], "", "Missing argument 'TEXT'"),
-        (["send", "alice", "  "], "", "There is no text to send"),
-        (["send", "alice", "-"], "", "There is no text to send"),
+        (["send", "alice", "  "], "", "The text is empty"),
+        (["send", "alice", "-"], "", "The text is empty"),
         (["send", "alice", "-"], "x" * (GOAL_CAP + 1), "Put the text in a file"),
         (["send", "zed", "hi"], "", "'zed' is not on this team. On the team: lead, alice, bob, user."),
         (["send", "zed\x1b[2J", "hi"], "", "is not on this team"),
@@ -201,7 +201,7 @@ def test_the_lead_of_a_team_founded_from_another_is_written_to_there(place: Path
         (["stop"], "", "Missing argument 'NAME'"),
         (["stop", "zed"], "", "'zed' is not on this team. On the team: lead, alice, bob, user."),
         (["stop", "user"], "", "'user' is you"),
-        (["stop", "lead"], "", "It ends with its run"),
+        (["stop", "lead"], "", "cannot be asked to leave"),
         (["stop", "alice"], "", "Team 'main' is not running"),
         (["stop", "alice", "--team", "nope"], "", "There is no team 'nope'"),
     ],
@@ -251,19 +251,22 @@ def test_a_teammate_that_agrees_is_waited_for_until_it_has_left(place: Path, env
     with played(place, leaves):
         ended = at(place, "stop", "alice", env=env)
     assert (ended.code, ended.stdout) == (0, "alice@main left: asked to\n")
-    assert ended.stderr in ("", "asked 'alice' to stop. It is working\n")
+    assert ended.stderr in ("", "asked 'alice' to leave. It is working\n")
 
 
 def test_a_teammate_that_refuses_says_why(place: Path, env: Env) -> None:
     with played(place, refuses):
         ended = at(place, "stop", "alice", "--team", "main", env=env)
-    assert (ended.code, ended.stdout) == (1, "alice@main refused to stop: still on #1\n")
+    assert (ended.code, ended.stdout) == (1, "alice@main refused to leave: still on #1\n")
 
 
 def test_the_lead_is_stopped_where_it_runs(place: Path, env: Env) -> None:
     with played(place):
         ended = at(place, "stop", "lead", env=env)
-    assert (ended.code, ended.stderr.splitlines()[-1]) == (2, "Press Ctrl-C in the terminal of process 7.")
+    assert (ended.code, ended.stderr.splitlines()[-1]) == (
+        2,
+        "To stop the team, press Ctrl-C in the terminal of process 7.",
+    )
 
 
 def test_who_does_not_answer_is_not_waited_for_for_ever(place: Path) -> None:
@@ -275,7 +278,7 @@ def test_who_does_not_answer_is_not_waited_for_for_ever(place: Path) -> None:
     with played(place):
         stopped = anyio.run(stop)
     assert stopped == Stopped("main", "alice", "waiting", "it has not left within 0 s, and the request is still open")
-    assert told == ["asked 'alice' to stop. It is working"]
+    assert told == ["asked 'alice' to leave. It is working"]
 
 
 def test_a_team_that_nobody_plays_any_more_is_not_waited_for(place: Path) -> None:
@@ -288,7 +291,7 @@ def test_a_team_that_nobody_plays_any_more_is_not_waited_for(place: Path) -> Non
     playing = played(place)
     playing.__enter__()
     assert anyio.run(stop) == Stopped(
-        "main", "alice", "waiting", "the team is not running any more. To continue it, run: deskmate resume main"
+        "main", "alice", "waiting", "the team is no longer running. To continue it, run: deskmate resume main"
     )
 
 

@@ -42,9 +42,9 @@ def test_the_cost_is_shown_at_any_width_and_the_model_gives_way_first(cells: int
 @pytest.mark.parametrize(
     ("cells", "head"),
     [
-        (None, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never written"),
-        (89, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never written"),
-        (88, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456"),
+        (None, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never active"),
+        (88, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never active"),
+        (87, "main: idle (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456"),
         (60, "main: idle, sandbox bubblewrap, 3 of 5 tasks done, $12.3456"),
         (40, "main: idle, 3 of 5 tasks done, $12.3456"),
         (38, "main: idle, $12.3456"),

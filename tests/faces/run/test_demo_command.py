@@ -171,7 +171,7 @@ def test_it_is_killed_in_the_middle_and_resumed_by_another_process(watched: Watc
     ]
     assert by_run == [{1, 2, 3, 4}, {1, 2}, set(), {3, 4}]
     assert "$ deskmate resume graphql\n" in watched.ended.stderr
-    assert f"kill -9 {watched.killed} in the middle; process" in watched.ended.stdout
+    assert f"kill -9 ended process {watched.killed} halfway. Process" in watched.ended.stdout
 
 
 @pytest.mark.behaviour("demo", "resume")

@@ -115,8 +115,8 @@ def test_progress_that_nobody_reads_does_not_keep_the_answer(tmp_path: Path) -> 
         ("<&-", ["run", "x"], Ended(0, "All green.\n", HEAD + SUM)),
         ("2>&-", ["run", "x"], Ended(0, "All green.\n", "")),
         ("2>&-", ["run", "x", "--model", "llama3"], Ended(2, "", "")),
-        (">&-", ["run", "x"], Ended(3, "", "deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt\n")),
-        (">&-", ["--version"], Ended(3, "", "deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt\n")),
+        (">&-", ["run", "x"], Ended(3, "", "deskmate: stdout is closed\nRedirect it, as in: > answer.txt\n")),
+        (">&-", ["--version"], Ended(3, "", "deskmate: stdout is closed\nRedirect it, as in: > answer.txt\n")),
         ("<&- >&- 2>&-", ["run", "x"], Ended(3, "", "")),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_closed_stream_is_no_surprise(tmp_path: Path, closed: str, args: list[
 def test_a_closed_stdin_brings_no_goal(tmp_path: Path) -> None:
     with start_command("answers", "run", home=tmp_path, closed="<&-") as process:
         end = ended(process)
-    assert (end.code, end.stdout, "There is no goal" in end.stderr) == (2, "", True)
+    assert (end.code, end.stdout, "The goal is empty" in end.stderr) == (2, "", True)
 
 
 def test_a_stream_that_nobody_reads_any_more_ends_quietly(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ async def ask(
 
 
 async def hand_in(hands: OpenTeam, who: str, plan: str) -> str:
-    """Have somebody hand in a plan; return the id of the request."""
+    """Have somebody submit a plan; return the id of the request."""
     id_ = await _called(hands, who, Call(tool="submit_plan", arguments={"plan": plan}))
     await hands.mailbox(who).send("lead", PlanRequest(request_id=id_, content=plan))
     return id_

@@ -47,7 +47,7 @@ async def test_what_is_typed_is_said_to_the_lead_and_its_answer_is_shown(tmp_pat
 
 async def test_who_begins_is_told_how(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
-        await screen.sees("Type what you want done, then press Enter. F1 shows all keys.")
+        await screen.sees("Type what you want the team to do, then press Enter. F1 shows all keys.")
         await screen.type("which port?")
         await screen.sees_no("Type what you want done")
 
@@ -152,7 +152,7 @@ async def test_who_is_watched_is_interrupted_while_it_is_busy(tmp_path: Path, ke
     ):
         await screen.until(lambda: screen.session.busy == ("lead",))
         await screen.press(key)
-        await screen.sees("lead is interrupted. It waits until you write to it", "  idle  ")
+        await screen.sees("lead was interrupted. It waits until you write to it", "  idle  ")
 
 
 async def test_twice_leaves_and_once_does_not(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "plan")]
 
 
 def plans(asked: Asked) -> Say:
-    """Hand in a plan, and tell what was answered."""
+    """Submit a plan, and tell what was answered."""
     if hears(asked, 'approve="yes"'):
         return Say("I may work now.")
     if hears(asked, 'approve="no"'):
@@ -26,10 +26,10 @@ def plans(asked: Asked) -> Say:
 
 
 async def handed_in(screen: ScreenHarness) -> None:
-    """Have the lead plan, and hand in what it planned."""
+    """Have the lead plan, and submit what it planned."""
     await screen.type("/mode plan")
     await screen.type("change it")
-    await screen.sees("lead hands in a plan", "1. Write it.", "2. Test it.")
+    await screen.sees("lead submits a plan", "1. Write it.", "2. Test it.")
     # The question takes the keys by itself.
     await screen.asked("1. Yes", "2. Yes, and accept edits from now on", "3. No, and say what to change")
 
@@ -44,7 +44,7 @@ async def test_one_key_approves_the_plan_and_ends_plan_mode(
         assert screen.session.permitted.planning == ("lead",)
         await screen.press(key)
         await screen.sees("I may work now.", f"{mode}  no sandbox")
-        await screen.sees_no("hands in a plan")
+        await screen.sees_no("submits a plan")
         assert screen.session.permitted.mode is mode
         assert not screen.session.permitted.planning
 
@@ -53,6 +53,6 @@ async def test_words_refuse_the_plan_and_the_next_one_is_asked_about(tmp_path: P
     async with FakeProvider(plans) as provider, show_live_team(tmp_path, provider, SIZES[0]) as screen:
         await handed_in(screen)
         await screen.press("3", *"tests", "enter")
-        await screen.sees("hands in a plan", "A better plan.")
+        await screen.sees("submits a plan", "A better plan.")
         await screen.sees_no("1. Write it.\n")
         assert screen.session.permitted.planning == ("lead",)

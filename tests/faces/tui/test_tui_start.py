@@ -96,7 +96,7 @@ def test_clear_opens_another_team_on_the_same_terminal(place: ChatProgram) -> No
         terminal.type("good morning\r")
         terminal.see("I am here.")
         terminal.type("/clear\r")
-        terminal.see("To continue: deskmate --team main")
+        terminal.see("To continue, run: deskmate --team main")
         terminal.see("main-2")
         terminal.type("good evening\r")
         terminal.until(lambda: terminal.raw.count("I am here.") >= 2)
@@ -151,7 +151,7 @@ def test_words_are_typed_answered_and_left_with_a_way_back(place: ChatProgram) -
         terminal.see("I am here.")
         parting = terminal.leave()
     assert "team main: 1 call, $" in parting
-    assert "To continue: deskmate --team main" in parting
+    assert "To continue, run: deskmate --team main" in parting
     with AtScreen(place, "--team", "main") as terminal:
         terminal.see("good morning")
         terminal.see("I am here.")
@@ -201,7 +201,7 @@ def test_a_signal_leaves_in_good_order_and_names_who_was_busy(place: ChatProgram
         terminal.see("sleep 60")
         terminal.signal(number)
         parting = terminal.left(130)
-    assert "lead was busy and stopped.\r\nTo continue: deskmate --team main" in parting
+    assert "lead was stopped while busy.\r\nTo continue, run: deskmate --team main" in parting
     assert "deskmate: interrupted" in parting
 
 

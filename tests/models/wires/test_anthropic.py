@@ -156,8 +156,8 @@ async def test_the_stop_reason_says_how_a_reply_ended(stop_reason: str, end: str
     ("arguments", "flaw"),
     [
         ('{"path": ', "the arguments are no JSON object: Expecting value: line 1 column 10 (char 9)"),
-        ('["a"]', "the arguments are no JSON object: they are of the kind list"),
-        ('"a"', "the arguments are no JSON object: they are of the kind str"),
+        ('["a"]', "the arguments are not a JSON object: they are of type list"),
+        ('"a"', "the arguments are not a JSON object: they are of type str"),
         ('{"a": NaN}', "the arguments are no JSON object: NaN is not a JSON number"),
         ('{"a": 1e999}', "the arguments are no JSON object: 1e999 is too large"),
     ],

@@ -205,7 +205,7 @@ async def test_calls_are_told_apart_however_a_server_numbers_them(
     ("arguments", "flaw"),
     [
         ('{"path": ', "the arguments are no JSON object: Expecting value: line 1 column 10 (char 9)"),
-        ("null", "the arguments are no JSON object: they are of the kind NoneType"),
+        ("null", "the arguments are not a JSON object: they are of type NoneType"),
         ('{"a": Infinity}', "the arguments are no JSON object: Infinity is not a JSON number"),
     ],
 )

@@ -271,7 +271,7 @@ async def test_an_unknown_id_is_refused_with_those_there_are(tool: str) -> None:
     harness = await AgentHarness.opened([uses(tool, task_id="b000000"), "I see."])
     await harness.turn("go")
     assert await harness.results() == [
-        ("lead:3.0", False, "There is no background work 'b000000'. You have started nothing.")
+        ("lead:3.0", False, "There is no background work 'b000000'. You have started no background work.")
     ]
 
 

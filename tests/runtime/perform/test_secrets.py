@@ -167,7 +167,7 @@ async def test_what_fails_with_a_secret_in_its_words_is_told_without() -> None:
     await harness.turn("go")
 
     assert last_told(harness.scripted.prompts[1]) == [
-        f"bash failed by an error in Deskmate (ValueError: no such key: {NAMED}). Try another way."
+        f"bash failed because of an error in Deskmate (ValueError: no such key: {NAMED}). Try another way."
     ]
 
 

@@ -83,8 +83,8 @@ async def test_an_explorer_that_tries_to_run_something_is_told_that_it_cannot() 
     )
     await harness.turn("go")
     assert [(ok, text[:27]) for _, ok, text in await harness.results(CALL)] == [
-        (False, "There is no tool 'bash' for"),
-        (False, "There is no tool 'write_fil"),
+        (False, "You do not have the tool 'b"),
+        (False, "You do not have the tool 'w"),
     ]
     assert (harness.bench.asked, harness.bench.files) == ([], {})
 
@@ -94,7 +94,7 @@ async def test_a_subagent_can_send_no_other() -> None:
     harness = await AgentHarness.opened(lead_and_subagent([sent(), "Done."], [sent("you do it"), "By myself, then."]))
     await harness.turn("go")
     ((_, ok, text),) = await harness.results(CALL)
-    assert (ok, text) == (False, "There is no tool 'Task' for you now. Use one of those you were given.")
+    assert (ok, text) == (False, "You do not have the tool 'Task' now. Use one that you were given.")
     assert await harness.results() == [(CALL, True, "By myself, then.")]
 
 

@@ -40,7 +40,7 @@ async def test_completing_a_task_runs_no_command_where_bash_is_denied(verify: st
     await harness.turn("go")
 
     (_, made, _), (_, completed, why) = await harness.results()
-    assert (made, completed, why) == (True, False, "Denied by the rule 'deny bash'. Do without this call.")
+    assert (made, completed, why) == (True, False, "Denied by the rule 'deny bash'. Continue without this call.")
     assert harness.bench.asked == []
 
 

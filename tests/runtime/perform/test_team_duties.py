@@ -42,10 +42,7 @@ pytestmark = pytest.mark.anyio
 CALL = "lead:3.0"
 LS = uses("bash", command="ls -l")
 WRITE = uses("write_file", path="new.txt", content="hello")
-NOBODY = (
-    "nobody is here to answer. Do without this call. "
-    "The user can allow more by starting again with another --permission-mode."
-)
+NOBODY = "nobody is here to answer. Continue without this call. The user can allow more with another --permission-mode."
 
 
 # -- nobody attends ---------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from tests.runtime.teammate_harness import DeafLauncher, InlineLauncher, hangs, 
 pytestmark = pytest.mark.anyio
 
 CAPS = Caps(seconds=60.0)
-UP = "budget: the 60 s of this run have passed (--max-time)"
+UP = "budget: the time limit of 60 s is reached (--max-time)"
 HANG = uses("bash", command="hang")
 
 

@@ -133,7 +133,7 @@ async def crash() -> Ran:
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        pytest.param(uses("fly"), ["'fly'", "Use one of those you were given"], id="no such tool"),
+        pytest.param(uses("fly"), ["'fly'", "Use one that you were given"], id="no such tool"),
         pytest.param(uses("Skill", skill="release"), ["'Skill'", "There are bash, read_file"], id="not here"),
         pytest.param(uses("read_file"), ["path: Field required", "It takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),
@@ -218,7 +218,7 @@ async def test_an_interrupt_cuts_a_running_tool_and_the_agent_rests_until_the_us
         assert harness.bench.running == []
         assert await harness.results() == [
             ("lead:3.0", False, INTERRUPTED),
-            ("lead:3.1", False, "Skipped: something more urgent came. Read it first."),
+            ("lead:3.1", False, "Skipped: something more urgent came in. Read that first."),
         ]
         assert len(harness.scripted.prompts) == 1
         await harness.say("go on")
@@ -287,7 +287,7 @@ async def test_the_users_words_let_a_running_call_end_and_skip_those_not_begun()
         await harness.say("wait, something else")
         gate.set()
         await harness.until_status("idle")
-    skipped = "Skipped: something more urgent came. Read it first."
+    skipped = "Skipped: something more urgent came in. Read that first."
     assert [text for _, _, text in await harness.results()] == ["waited for", skipped, skipped]
     assert last_told(harness.scripted.prompts[1]) == ["waited for", skipped, skipped, "wait, something else"]
 

@@ -161,7 +161,7 @@ async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_h
 
     harness = await AgentHarness.opened(slowly, caps=Caps(seconds=60.0))
     end = await harness.turn("go")
-    assert end == Rest(Parked("budget: the 60 s of this run have passed (--max-time)"))
+    assert end == Rest(Parked("budget: the time limit of 60 s is reached (--max-time)"))
     assert len(harness.scripted.prompts) == 2
     again = harness.restarted(["Done."])
     assert await again.turn("go on") == Rest()

@@ -165,7 +165,7 @@ async def test_what_is_no_mail_for_the_hearer_is_told_and_the_rest_is_heard(team
         "record 2: unknown kind 'hologram'",
         "record 3: mail for 'carol' in the mailbox of 'bob'",
         "record 4: a malformed Plain: content: Field required",
-        f"record 5: 'Bob the Builder' is not a member name. {rule}",
+        f"record 5: 'Bob the Builder' is not a valid member name. {rule}",
     )
 
 
@@ -222,7 +222,7 @@ async def test_a_flipped_bit_costs_one_message_and_is_told_once(
     flip(inbox, b"two", bit)
     (heard,) = await batches(team_on_disk.another())
     assert contents(envelopes(heard)) == ["one", "three"]
-    assert heard.damage == (f"{inbox}:2: no record, or its checksum does not hold",)
+    assert heard.damage == (f"{inbox}:2: not a record, or its checksum is wrong",)
     assert await batches(team_on_disk.another()) == []
     await send(team_on_disk.another(), "four")
     assert contents(await team_on_disk.another().hear("bob")) == ["four"]

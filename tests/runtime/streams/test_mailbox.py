@@ -248,7 +248,7 @@ async def test_what_cannot_be_read_of_unheard_mail_is_told_to_the_lead_once(
     process = team_on_disk.another()
     assert [await process.leave_and_give_back("bob"), await process.mailbox("bob").give_back()] == [2, 2]
     assert await process.hear("alice") == [returned(envelope, "alice") for envelope in (sent[0], sent[2])]
-    reason = f"some mail that 'bob' had not read is damaged: {inbox}:2: no record, or its checksum does not hold"
+    reason = f"some mail that 'bob' had not read is damaged: {inbox}:2: not a record, or its checksum is wrong"
     told = Envelope(
         "undeliverable/mail/bob", "bob", "lead", process.clock.timestamp(), Undeliverable(reason=reason, original={})
     )

@@ -46,14 +46,14 @@ async def test_who_leaves_while_it_is_given_work_does_not_keep_it(team: TeamProc
     assert (given.status, given.owner, given.notes) == (
         TaskStatus.PENDING,
         None,
-        (Note("bob", "bob left before it could begin"),),
+        (Note("bob", "bob left before it could start"),),
     )
     wire.at("before append", "board", lambda: team.leave("alice"))
     created = await process.board.create("lead", NewTask("send", owner="alice"))
     assert (created.status, created.owner, created.notes) == (
         TaskStatus.PENDING,
         None,
-        (Note("alice", "alice left before it could begin"),),
+        (Note("alice", "alice left before it could start"),),
     )
     assert [task.owner for task in (await team.another().board.refresh()).tasks.values()] == [None, None, None]
 

@@ -145,7 +145,7 @@ async def test_damage_is_listed_and_the_rest_remembered(team_on_disk: TeamProces
     file = folder / "bob_transcript.jsonl"
     file.write_bytes(file.read_bytes().replace(b"#3 parse", b"#4 parse"))
     loaded = await team_on_disk.another().transcript("bob")
-    reason = "no record, or its checksum does not hold"
+    reason = "not a record, or its checksum is wrong"
     assert loaded.damage == [Damaged(4, "lost", f"{file}:4", reason)]
     assert loaded.entries == [one for one in whole.entries if one[0] != 4]
     await loaded.record(Said(text="I go on"))

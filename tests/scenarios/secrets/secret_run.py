@@ -17,6 +17,7 @@ from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.team_scripts import hears, step
 from tests.faces.fake_app import environment
 from tests.scenarios.secrets.planted_secrets import COMMANDS, ENVIRON, SETTINGS, SHAPED, plant
+from tests.warm_program import run_deskmate
 
 SECONDS = 60
 ALLOWED = ("head", "tail", "sleep", "cat", "seq", "tr", "printf", "wc")
@@ -92,17 +93,19 @@ class Stand:
 
     def type(self, *args: str, stdin: str = "") -> int:
         """Type a command, with nothing taken from the modes of what it makes; return its exit code."""
-        program = ["-m", "deskmate"] if self.careful else ["-c", CARELESS]
-        ran = subprocess.run(
-            [sys.executable, *program, *args],
-            cwd=self.folder,
-            env=self.env,
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-            umask=0,
-        )
+        if self.careful:
+            ran = run_deskmate(args, folder=self.folder, env=self.env, stdin=stdin.encode(), seconds=SECONDS, umask=0)
+        else:
+            ran = subprocess.run(
+                [sys.executable, "-c", CARELESS, *args],
+                cwd=self.folder,
+                env=self.env,
+                input=stdin.encode(),
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+                umask=0,
+            )
         self.said[f"{args[0]} {len(self.said)}"] = ran.stdout + b"\n" + ran.stderr
         return ran.returncode
 

@@ -177,9 +177,9 @@ async def test_circles_and_names_and_numbers_nobody_knows_are_refused_in_words(r
     lead = in_turn(Say(calls=[*opening, spawn("alice")]), Say(calls=[use for use, _ in wrong]))
     # What a teammate may not do on top: give work to others, and what is the lead's.
     hers = [
-        (update_task(1, owner="lead"), "Only lead and user can assign"),
+        (update_task(1, owner="lead"), "Only the lead and the user can assign"),
         (Use("SendMessage", {"type": "shutdown_request", "recipient": "lead"}), "Only the lead can send"),
-        (Use("Task", {"prompt": "x", "name": "carol"}), "There is no tool 'Task'"),
+        (Use("Task", {"prompt": "x", "name": "carol"}), "You do not have the tool 'Task'"),
     ]
     alice = in_turn(Say(calls=[use for use, _ in hers]))
     played = await runner.play({"lead": lead, "alice": alice})

@@ -1,4 +1,4 @@
-"""Plan mode of the whole team: who plans is told so, sees only what it may use, and hands in a plan or is reminded."""
+"""Plan mode of the whole team: who plans is told so, sees only what it may use, and submits a plan or is reminded."""
 
 import pytest
 
@@ -68,9 +68,9 @@ async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_plan_in_plain_text_is_asked_for_again_and_handed_in(runner: TeamRunner) -> None:
+async def test_a_plan_in_plain_text_is_asked_for_again_and_submitted(runner: TeamRunner) -> None:
     def alice(asked: Asked) -> Say:
-        if hears(asked, "ended your turn without handing in a plan"):
+        if hears(asked, "ended your turn without submitting a plan"):
             return Say(calls=[present_plan("I write it.")])
         if number := given_task(asked):
             return Say(calls=[write_file("out.txt", "as planned"), complete_task(number)])
@@ -82,11 +82,11 @@ async def test_a_plan_in_plain_text_is_asked_for_again_and_handed_in(runner: Tea
 
 
 @pytest.mark.behaviour("plan")
-async def test_who_never_hands_in_a_plan_is_reported_with_its_words_and_shown_as_idle(runner: TeamRunner) -> None:
+async def test_who_never_submits_a_plan_is_reported_with_its_words_and_shown_as_idle(runner: TeamRunner) -> None:
     said = in_turn(Say("My plan: I write it."), Say("As I said."), then=Say("Nothing new."))
     played = await runner.play({"lead": leads(plan_mode_required=True), "alice": said})
     (report,) = [content for sender, content in played.mail_to(LEAD) if sender == "alice"]
-    assert report.startswith("I am in plan mode and ended two turns without handing in a plan")
+    assert report.startswith("I am in plan mode and ended two turns without submitting a plan")
     assert "My plan: I write it." in report
     assert "As I said." in report
     assert len(played.entries_of("alice", Reported)) == 1
@@ -135,7 +135,7 @@ async def test_a_run_in_plan_mode_ends_with_the_plan_of_the_lead(runner: TeamRun
 
     played = await runner.play({"lead": lead}, permission_mode="plan")
     first, second = played.requests_of(LEAD)
-    assert hears(first, "it ends when you hand in your plan")
+    assert hears(first, "it ends when you submit your plan")
     assert offered(first) == offered(second) == set(tools_of(AgentKind.LEAD, AgentType.GENERAL, planning=True))
     outcome = played.outcome
     assert (outcome.end, outcome.text) == ("planned", "# Plan\n1. Write it.")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 def planner(asked: Asked) -> Say:
-    """Try to work at once, hand in a plan, better it when told so, and work once it is approved."""
+    """Try to work at once, submit a plan, better it when told so, and work once it is approved."""
     if step(asked) == 0:
         first = [
             write_file("out.txt", "too early"),

@@ -60,7 +60,7 @@ def when_idle(name: str, count: int, deed: Callable[[], object]) -> Callable[[Te
 
 
 @pytest.mark.behaviour("plan", "headless")
-async def test_an_answer_to_a_plan_that_nobody_handed_in_keeps_no_team_from_being_quiet(runner: TeamRunner) -> None:
+async def test_an_answer_to_a_plan_that_nobody_submitted_keeps_no_team_from_being_quiet(runner: TeamRunner) -> None:
     late = {"type": "plan_approval_response", "recipient": "alice", "request_id": "alice:99.0", "approve": True}
 
     def lead(asked: Asked) -> Say:
@@ -159,10 +159,10 @@ async def test_a_team_at_its_cap_ends_with_what_it_could_not_begin_still_free(ru
 
 
 @pytest.mark.behaviour("plan", "headless")
-async def test_a_planner_that_hands_in_no_plan_waits_for_one_and_the_team_is_quiet(runner: TeamRunner) -> None:
+async def test_a_planner_that_submits_no_plan_waits_for_one_and_the_team_is_quiet(runner: TeamRunner) -> None:
     lead = in_turn(Say(calls=[add_task("one"), spawn("alice", plan_mode_required=True)]))
     played = await runner.play({"lead": lead, "alice": in_turn()})
-    assert any(hears(asked, "ended two turns without handing in a plan") for asked in played.requests_of(LEAD))
+    assert any(hears(asked, "ended two turns without submitting a plan") for asked in played.requests_of(LEAD))
     assert not any(request_in(asked, "plan_approval_request") for asked in played.requests_of(LEAD))
     assert played.board.tasks[1].status is TaskStatus.PENDING
     assert (played.outcome.end, played.everyone_left) == ("answered", True)

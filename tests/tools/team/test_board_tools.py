@@ -147,7 +147,7 @@ async def test_a_new_task_is_given_to_others_by_the_lead_alone(desks: BoardTeam)
     assert (await desks["lead"].use("TaskCreate", subject="a", owner="user")).ok
     assert (await desks["alice"].use("TaskCreate", subject="b", owner="alice")).ok
     told = await desks["alice"].use("TaskCreate", subject="c", owner="bob")
-    assert told == refused("Only lead and user can give work to 'bob'. Leave owner out, or ask the lead.")
+    assert told == refused("Only the lead and the user can give work to 'bob'. Leave owner out, or ask the lead.")
     assert [task.owner for task in desks.board.state.tasks.values()] == ["user", "alice"]
 
 
@@ -177,7 +177,7 @@ async def test_a_long_list_leaves_out_what_is_completed_and_says_how_many_more_t
     assert lines[0] == "#2 [pending] 2"
     assert lines[199:] == [
         "#201 [pending] 201",
-        "… 1 line more. Read any task with TaskGet.",
+        "… 1 line more. Read any of them with TaskGet.",
         "(1 completed task not listed)",
     ]
 

@@ -1,4 +1,4 @@
-"""ExitPlanMode: a plan is handed in, answered once, and handed in again where it was refused."""
+"""ExitPlanMode: a plan is submitted, answered once, and submitted again where it was refused."""
 
 import pytest
 from pydantic import ValidationError
@@ -132,7 +132,7 @@ async def test_a_new_plan_replaces_the_one_that_waits_for_an_answer(team: MailTe
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_mode_of_plan_lets_lead_and_teammate_hand_in_a_plan(team: MailTeam) -> None:
+async def test_a_mode_of_plan_lets_lead_and_teammate_submit_a_plan(team: MailTeam) -> None:
     await team.permit(Mode.PLAN)
     for name, asked in ((LEAD, USER), ("alice", LEAD)):
         result = await (await team.desk(name)).use("ExitPlanMode", plan="Rename.")
@@ -150,14 +150,14 @@ async def test_a_lead_in_plan_mode_approves_nothing(team: MailTeam, planner: Mai
 
 
 @pytest.mark.behaviour("plan")
-async def test_a_plan_handed_in_again_after_a_crash_is_the_same_one(team: MailTeam, planner: MailDesk) -> None:
+async def test_a_plan_submitted_again_after_a_crash_is_the_same_one(team: MailTeam, planner: MailDesk) -> None:
     run = await planner.begin("ExitPlanMode", plan="Rename.")
     assert await run() == await run()
     assert await team.hear(LEAD) == [("bob", PlanRequest(request_id="bob:2.0", content="Rename."))]
 
 
 @pytest.mark.behaviour("plan")
-async def test_who_does_not_plan_hands_in_nothing(team: MailTeam) -> None:
+async def test_who_does_not_plan_submits_nothing(team: MailTeam) -> None:
     for name in (LEAD, "alice"):
         with pytest.raises(ToolError, match="not in plan mode"):
             await (await team.desk(name)).use("ExitPlanMode", plan="Rename.")

@@ -215,7 +215,7 @@ async def test_the_lead_answers_a_plan(team: MailTeam) -> None:
     answer = {"type": "plan_approval_response", "request_id": bob.call, "recipient": "bob"}
     result = await lead.send(**answer, approve=False, content="Add error handling.")
     assert result == Result(
-        "told bob: refused. It can hand in another plan.", answered=Answered(request_id=bob.call, approve=False)
+        "told bob: refused. It can submit another plan.", answered=Answered(request_id=bob.call, approve=False)
     )
     refusal = PlanResponse(request_id=bob.call, approve=False, content="Add error handling.")
     assert await team.hear("bob") == [(LEAD, refusal)]

@@ -113,7 +113,7 @@ async def test_a_name_that_is_reserved_or_malformed_is_refused(lead: MailDesk, n
     ("arguments", "why"),
     [
         ({"name": "backend", "team_name": "api"}, "Your team is 'web'"),
-        ({"name": "backend", "run_in_background": True}, "Leave run_in_background out"),
+        ({"name": "backend", "run_in_background": True}, "Leave out run_in_background"),
         ({"team_name": "web"}, "team_name is only for a teammate"),
         ({"role": "tests", "mode": "plan"}, "role, mode is only for a teammate"),
         ({"plan_mode_required": True, "model": "openai:small"}, "model, plan_mode_required is only for a teammate"),

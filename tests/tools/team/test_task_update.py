@@ -39,10 +39,10 @@ async def test_words_are_changed_where_they_are_given(desks: BoardTeam) -> None:
 @pytest.mark.behaviour("task-authors")
 async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nobody_else(desks: BoardTeam) -> None:
     await desks["bob"].use("TaskCreate", subject="parse")
-    why = refused("Only bob, lead and user can edit task #1. Ask lead with SendMessage.")
+    why = refused("Only bob, the lead and the user can edit task #1. Ask the lead with SendMessage.")
     assert await desks["alice"].use("TaskUpdate", taskId=1, subject="mine", status="deleted") == why
     gone = await desks["alice"].use("TaskUpdate", taskId=1, status="deleted")
-    assert gone == refused("Only bob, lead and user can delete task #1. Ask lead with SendMessage.")
+    assert gone == refused("Only bob, the lead and the user can delete task #1. Ask the lead with SendMessage.")
     for name in ("bob", "lead"):
         assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
     # Whoever takes it owns it, and may say so in the same call.
@@ -55,7 +55,7 @@ async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nob
 async def test_an_edge_changes_the_task_that_has_to_wait(desks: BoardTeam) -> None:
     await add(desks, "of the lead")
     await desks["bob"].use("TaskCreate", subject="of bob")
-    why = refused("Only lead and user can edit task #1. Ask lead with SendMessage.")
+    why = refused("Only the lead and the user can edit task #1. Ask the lead with SendMessage.")
     assert await desks["bob"].use("TaskUpdate", taskId=2, addBlocks=[1]) == why
     assert await desks["bob"].use("TaskUpdate", taskId=1, addBlockedBy=[2]) == why
     assert (await desks["bob"].use("TaskUpdate", taskId=1, addBlocks=[2])).ok
@@ -80,7 +80,7 @@ async def test_edges_are_added_and_taken_away(desks: BoardTeam) -> None:
             "Task #1 would wait for itself: #1 -> #3 -> #2 -> #1. Remove one of these dependencies first.",
         ),
         ({"addBlockedBy": [1]}, "Task #1 cannot block itself. Leave #1 out."),
-        ({"addBlocks": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
+        ({"addBlocks": [9]}, "There is no task #9. The highest number on the board is #3."),
     ],
 )
 async def test_edges_that_cannot_be_are_refused(desks: BoardTeam, edges: dict[str, Any], why: str) -> None:
@@ -164,9 +164,9 @@ async def test_nobody_begins_a_task_in_the_call_that_blocks_it(
     await desks[creator].use("TaskCreate", subject="two")
     told = await desks["bob"].use("TaskUpdate", taskId=2, status="in_progress", addBlockedBy=[1], **extra)
     blocked = (
-        "edited. The rest was refused: Task #2 is blocked by #1. Wait until nothing blocks it, or choose another task."
+        "edited. The rest was refused: Task #2 is blocked by #1. Wait until it is unblocked, or choose another task."
     )
-    not_theirs = "Only lead and user can edit task #2. Ask lead with SendMessage."
+    not_theirs = "Only the lead and the user can edit task #2. Ask the lead with SendMessage."
     assert (told.ok, (blocked if creator == "bob" else not_theirs) in told.text) == (False, True)
     assert desks.task(2).status is TaskStatus.PENDING
 
@@ -309,7 +309,7 @@ async def test_what_was_done_before_a_refusal_is_told_with_it(desks: BoardTeam) 
     await add(desks, "one", "two", owner="alice")
     told = await desks["alice"].use("TaskUpdate", taskId=2, subject="more", owner="bob")
     assert told == Result(
-        "#2 [pending] more @alice\nedited. The rest was refused: Only lead and user can assign tasks. "
+        "#2 [pending] more @alice\nedited. The rest was refused: Only the lead and the user can assign tasks. "
         "Ask the lead to give #2 to 'bob'.",
         ok=False,
         tasks={2: None},

@@ -101,12 +101,12 @@ async def test_no_team_is_founded_while_there_are_teammates_at_home() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"team_name": ""}, "'' is not a team name. Use 1 to 64 of"),
+        ({"team_name": ""}, "'' is not a valid team name. Use 1 to 64 characters from"),
         ({"team_name": "taken"}, "There is already a team 'taken'. Choose another name."),
-        ({"team_name": "Web"}, "'Web' is not a team name. Use 1 to 64 of"),
-        ({"team_name": "../x"}, "is not a team name"),
-        ({"team_name": ".archive"}, "is not a team name"),
-        ({"team_name": "x" * 65}, "is not a team name"),
+        ({"team_name": "Web"}, "'Web' is not a valid team name. Use 1 to 64 characters from"),
+        ({"team_name": "../x"}, "is not a valid team name"),
+        ({"team_name": ".archive"}, "is not a valid team name"),
+        ({"team_name": "x" * 65}, "is not a valid team name"),
         ({"name": "lead"}, "The team name 'lead' is reserved"),
         ({"name": "everyone"}, "The team name 'everyone' is reserved"),
     ],

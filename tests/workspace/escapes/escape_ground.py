@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import anyio
@@ -24,6 +25,7 @@ CANARY = "canary-7f3a"
 PWNED = "pwned"
 ROOT = Path(__file__).parents[3]
 _SET_DUMPABLE = 4
+_TOP = b"<top>"
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 _HOME = {
     ".bashrc": "# mine\n",
@@ -148,18 +150,50 @@ def _lay(made: Ground, *, repository: bool) -> None:
     (made.outside / "victim").write_text("mine\n")
     (made.outside / "secret").write_text(CANARY)
     (made.workspace / "src/a.py").write_text("a = 1\n")
-    for words in (
-        ("init", "-q", "."),
-        ("config", "extensions.worktreeConfig", "true"),
-        ("add", "src"),
-        ("commit", "-qm", "first"),
-        ("worktree", "add", "-q", "../other"),
-    ):
-        if repository:
-            made.git("ws", *words)
+    if repository:
+        _lay_repository(made)
     for name in (".teams/main/lead.mail.jsonl", ".tasks/main/board.jsonl"):
         (made.workspace / name).parent.mkdir(parents=True)
         (made.workspace / name).write_text(CANARY)
+
+
+def _lay_repository(made: Ground) -> None:
+    for path, (mode, content) in _repository().items():
+        if content is None:
+            (made.top / path).mkdir()
+        else:
+            with os.fdopen(os.open(made.top / path, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:
+                file.write(content.replace(_TOP, bytes(made.top)))
+
+
+@cache
+def _repository() -> Mapping[str, tuple[int, bytes | None]]:
+    """Return what git makes of a workspace with a worktree: modes and contents, None for folders, _TOP for the ground.
+
+    Git takes five processes for that, and many grounds are laid.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        made = Ground(Path(folder).resolve())
+        (made.workspace / "src").mkdir(parents=True)
+        (made.workspace / "src/a.py").write_text("a = 1\n")
+        for words in (
+            ("init", "-q", "."),
+            ("config", "extensions.worktreeConfig", "true"),
+            ("add", "src"),
+            ("commit", "-qm", "first"),
+            ("worktree", "add", "-q", "../other"),
+        ):
+            made.git("ws", *words)
+        found = {str(path.relative_to(made.top)): path for path in sorted(made.top.rglob("*"))}
+        return {
+            name: (path.stat().st_mode & 0o777, _content(path, made.top))
+            for name, path in found.items()
+            if name not in ("ws", "ws/src", "ws/src/a.py")
+        }
+
+
+def _content(path: Path, top: Path) -> bytes | None:
+    return path.read_bytes().replace(bytes(top), _TOP) if path.is_file() else None
 
 
 def _listen(made: Ground, stack: contextlib.ExitStack) -> None:

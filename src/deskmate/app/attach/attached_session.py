@@ -220,7 +220,10 @@ class AttachedSession(Session):
         raise self._elsewhere("summarise the conversation")
 
     def _elsewhere(self, what: str) -> Refused:
-        return Refused(f"Only {self.holder or 'the process that runs the team'} can {what}", "Do it in its own window.")
+        return Refused(
+            f"Only {self.holder or 'the process that runs the team'} can {what}",
+            "Do this in the window of that process.",
+        )
 
     # -- what is set ------------------------------------------------------------------------------
 

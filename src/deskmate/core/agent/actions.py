@@ -103,14 +103,14 @@ class Reread:
 
 @frozen
 class Nudge:
-    """Remind me of a task in progress, or (0) to hand in my plan."""
+    """Remind me of a task in progress, or (0) to submit my plan."""
 
     task: int
 
 
 @frozen
 class Report:
-    """Tell the lead that I rest on a task in progress, or (0) tell the approver that I handed in no plan."""
+    """Tell the lead that I rest on a task in progress, or (0) tell the approver that I submitted no plan."""
 
     task: int
 
@@ -124,7 +124,7 @@ class Rest:
 
 @frozen
 class EndRun:
-    """End a run that nobody attends, with the status in which the agent rests."""
+    """End an unattended run, with the status in which the agent rests."""
 
     status: Resting
 

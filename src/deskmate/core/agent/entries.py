@@ -68,7 +68,7 @@ UNTOLD = WorkMode()
 class Started(Fact):
     """The first entry: who this agent is, what it was told, and what its system prompt is made of.
 
-    `planning`: it must hand in a plan first.
+    `planning`: it must submit a plan first.
     """
 
     type: Literal["started"] = "started"
@@ -199,7 +199,7 @@ class Noticed(Fact):
 
 
 class Nudged(Fact):
-    """The agent was reminded of a task it left unfinished, or (task 0) to hand in its plan."""
+    """The agent was reminded of a task it left unfinished, or (task 0) to submit its plan."""
 
     type: Literal["nudged"] = "nudged"
     task: int
@@ -208,7 +208,7 @@ class Nudged(Fact):
 
 
 class Reported(Fact):
-    """The lead was told that this agent rests on an unfinished task, or (task 0) that it hands in no plan.
+    """The lead was told that this agent rests on an unfinished task, or (task 0) that it submits no plan.
 
     If the agent is the lead itself, the user is told.
     """

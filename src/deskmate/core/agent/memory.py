@@ -71,7 +71,7 @@ class Memory:
     commands it was reminded of. `dismissed`: teammates dismissed since the user last wrote. `read`: its own tasks whose
     text it was told. `owes_plan`: it was spawned to plan first, and none of its plans is approved yet. `approval`: the
     approval of its plan, until its model is told. `work_mode`: how it may work, as its model was told. `plan_round`:
-    how often it began to plan or handed in a plan. `planless`: turns since then without plan or message. `wrote`: it
+    how often it began to plan or submitted a plan. `planless`: turns since then without plan or message. `wrote`: it
     sent a message in this turn. `focus`: what the summary that the user wants keeps above all; None if no summary
     is wanted. `overflowed`: a provider refused the conversation as too long, and there is no room yet.
     """

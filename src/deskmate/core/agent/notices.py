@@ -9,7 +9,7 @@ from deskmate.core.agent.entries import Took
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.rules.task_fit import orphans_text
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.prompt.call_texts import hand_in_plan, see_team, ways_to_end, write_to
+from deskmate.core.prompt.call_texts import see_team, submit_plan, ways_to_end, write_to
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working, status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, authors, listed, one_line, quoted
@@ -46,7 +46,7 @@ def changes_text(task: Task, owner: str, memory: Memory) -> str:
     changed = [name for name, number in task.edited_in.items() if number > known and task.edits[name] != owner]
     authors = listed(list(dict.fromkeys(task.edits[name] for name in changed)))
     fields = listed([_FIELDS.get(name, name) for name in changed])
-    return f"{authors} changed your task #{task.id}: {fields}. It says now:" if changed else ""
+    return f"{authors} changed your task #{task.id}: {fields}. It now says:" if changed else ""
 
 
 def task_words(subject: str, role: str | None, active_form: str, verify: str, description: str) -> str:
@@ -74,25 +74,25 @@ def nudge_text(task: Task) -> str:
 
 
 def plan_nudge_text(name: str) -> str:
-    """Return the reminder for an agent that ended a turn in plan mode without handing in a plan."""
+    """Return the reminder for an agent that ended a turn in plan mode without submitting a plan."""
     whose = "the user" if name == LEAD else "your lead"
     return (
-        "You are in plan mode and ended your turn without handing in a plan. Nobody can approve a plan that was not "
-        f"handed in. If your plan is ready, hand it in: {hand_in_plan()}. If you need an answer from {whose} first, "
+        "You are in plan mode and ended your turn without submitting a plan. Nobody can approve a plan that was not "
+        f"submitted. If your plan is ready, submit it: {submit_plan()}. If you need an answer from {whose} first, "
         f"ask {'for it' if name == LEAD else 'with SendMessage'} and end your turn."
     )
 
 
 def no_plan_text(name: str, words: list[str]) -> str:
-    """Return the message to the approver of a planner that handed in no plan, with what the planner wrote instead."""
+    """Return the message to the approver of a planner that submitted no plan, with what the planner wrote instead."""
     if name == LEAD:
         return (
-            "I am in plan mode and ended two turns without handing in a plan for you to approve. "
+            "I am in plan mode and ended two turns without submitting a plan for you to approve. "
             "Tell me what to plan, or end plan mode with /mode default."
         )
     said = "\n\n".join(_cut_words(text) for text in words if text.strip())
     wrote = f" This is what I wrote instead:\n\n{said}" if said else ""
-    return f"I am in plan mode and ended two turns without handing in a plan with ExitPlanMode.{wrote}"
+    return f"I am in plan mode and ended two turns without submitting a plan with ExitPlanMode.{wrote}"
 
 
 def _cut_words(text: str) -> str:
@@ -107,7 +107,7 @@ def lost_text(board: BoardState, lost: tuple[int, ...]) -> str:
 def _lost(task: Task | None, id_: int) -> str:
     lost = f"Task #{id_} is no longer yours."
     if task is None:
-        return f"{lost} It is not on the board any more."
+        return f"{lost} It is no longer on the board."
     if not task.is_open:
         return f"{lost} It is {task.status}."
     now = f"It belongs to {task.owner} now." if task.owner else "It has no owner now."
@@ -186,7 +186,7 @@ def _member_lines(roster: RosterState, since: int) -> list[str]:
             unsaid.append(member)
     if unsaid:
         lines += _first([_short_status(member) for member in unsaid], f"more members changed. {see_team(roster.team)}")
-        lines.append("What they said is too long to show here. Ask those who are here with SendMessage.")
+        lines.append("What they said is too long to show here. Use SendMessage to ask those who are still on the team.")
     return lines
 
 
@@ -292,8 +292,8 @@ def _peer_line(peer: str) -> str:
 def _way_on(member: Member) -> str:
     """Return how a parked member can continue."""
     if member.only_user:
-        return ". Only the user can let it go on."
-    return f". To let it go on: {write_to(member.name)}."
+        return ". Only the user can let it continue."
+    return f". To let it continue: {write_to(member.name)}."
 
 
 def unnoticed_words(roster: RosterState, seen: int) -> bool:

@@ -32,7 +32,7 @@ class OpenPlan:
 
 
 def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan | None:
-    """Return the plan that an agent handed in and nobody has answered, if any."""
+    """Return the plan that an agent submitted and nobody has answered, if any."""
     asked = plans_among(memory.requests.values())
     said = [(number, entry) for number, entry in entries if isinstance(entry, Said)]
     for number, entry in reversed(said) if asked else ():

@@ -11,10 +11,10 @@ from deskmate.core.agent.entries import Started, WorkMode
 from deskmate.core.log.names import LEAD, is_call
 from deskmate.core.policy.permissions import Mode, PermissionRule, barred_tools
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
-from deskmate.core.prompt.call_texts import hand_in_plan
+from deskmate.core.prompt.call_texts import submit_plan
 from deskmate.core.team.members import Member, RosterState, is_planning
 
-# With it, a lead hands in the result that a program asked for, also if it delegates everything else.
+# With it, a lead submits the result that a program asked for, also if it delegates everything else.
 RESULT_TOOL = "submit_result"
 DELEGATING = (
     "You delegate: your teammates do the work, and you coordinate it. You have the tools for tasks, messages, "
@@ -24,7 +24,7 @@ DELEGATING = (
 DELEGATING_OVER = "You no longer delegate."
 PLANNING_OVER = "Plan mode is over for you."
 ATTENDED = "The user is here now and can answer you."
-UNATTENDED = "Nobody attends this run now: decide by yourself and ask no questions."
+UNATTENDED = "This run is unattended now: decide for yourself and ask no questions."
 
 
 def work_mode_of(
@@ -146,21 +146,21 @@ def planning_text(name: str, *, attended: bool) -> str:
     if is_call(name):
         return "Plan mode is on: look at files, change nothing, and report what you found."
     end = (
-        "The answer wakes you. If the plan is refused, you are told why: improve it and hand it in again."
+        "The answer wakes you. If the plan is refused, you are told why: improve it and submit it again."
         if attended or name != LEAD
-        else "Nobody attends this run: it ends when you hand in your plan, and the plan is its answer."
+        else "This run is unattended: it ends when you submit your plan, and the plan is its answer."
     )
     reader = "the user" if name == LEAD else "your lead"
     return (
         "You are in plan mode: until your plan is approved you may read files, look at tasks and send messages, and "
-        f"nothing else. Read what you need, then hand in your plan: {hand_in_plan()}. "
+        f"nothing else. Read what you need, then submit your plan: {submit_plan()}. "
         f"Do not write the plan as plain text: only this call asks {reader} to approve it. {end}"
     )
 
 
 def barred_text(tools: Iterable[str], *, attended: bool) -> str:
     """Return what an agent is told of tools whose every call would be denied."""
-    start_again = "" if attended else " The user can allow more by starting again with another --permission-mode."
+    start_again = "" if attended else " The user can allow more with another --permission-mode."
     return (
         f"You cannot use {_listed(list(tools))} now: the permission mode or a rule of the user denies every such call. "
         f"Work without these calls, or say in your answer what you could not do.{start_again}"

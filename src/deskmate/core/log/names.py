@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[_-][0-9]+\Z")
 _RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
 # A common first name. It looks like "all", but no message comes from "all".
 _ALLOWED = frozenset({"ali"})
-_RULE = "Use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit."
+_RULE = "Use 1 to 64 characters from a-z, 0-9, '_' and '-', starting with a letter or digit."
 _MEMBER_RULE = "Use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit."
 _MOST = 64
 # With the longest suffix, a file name of this many bytes fits into the 255 that file systems allow.
@@ -42,7 +42,7 @@ def new_name(name: str, what: str = "member") -> str:
         name = unicodedata.normalize("NFKC", name)
     if name in RESERVED:
         raise BadName(
-            f"The {what} name '{name}' is reserved. Choose another, and none of {', '.join(sorted(RESERVED))}."
+            f"The {what} name '{name}' is reserved. Choose another name. Reserved names: {', '.join(sorted(RESERVED))}."
         )
     if what == "member" and _LIKE_A_CALL.fullmatch(name):
         # Its blobs could then have the same names as another member's.
@@ -98,9 +98,9 @@ def known_name(name: str, what: str = "member") -> str:
     if _NAME.fullmatch(name):
         return name
     if what not in ("member", "seat"):
-        raise BadName(f"{ascii(name)[:80]} is not a {what} name. {_RULE}")
+        raise BadName(f"{ascii(name)[:80]} is not a valid {what} name. {_RULE}")
     if fault := _fault(name):
-        raise BadName(f"{ascii(name)[:80]} is not a {what} name. {fault}")
+        raise BadName(f"{ascii(name)[:80]} is not a valid {what} name. {fault}")
     return name
 
 
@@ -111,7 +111,7 @@ def _fault(name: str) -> str | None:
     if not all(one in "_-" or is_letter(one) or is_mark(one) for one in name):
         return _MEMBER_RULE
     if len(name.encode()) > _MOST_BYTES:
-        return f"It is too long in these letters. Use at most {_MOST_BYTES // 4}."
+        return f"It is too long for this script. Use at most {_MOST_BYTES // 4} letters."
     if name != unicodedata.normalize("NFKC", name):
         return "Write it in its normal form (Unicode NFKC)."
     if (reserved := _folded(name)) in RESERVED and name != reserved:

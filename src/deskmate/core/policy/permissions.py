@@ -160,12 +160,14 @@ def judge(
     if verdict.effect is not Effect.ASK:
         return verdict
     if mode is Mode.DONT_ASK:
-        return Verdict(Effect.DENY, f"Denied: {verdict.reason}, and mode dontAsk never asks. Do without this call.")
+        return Verdict(
+            Effect.DENY, f"Denied: {verdict.reason}, and mode dontAsk never asks. Continue without this call."
+        )
     if not attended:
         return Verdict(
             Effect.DENY,
-            f"Denied: {verdict.reason}, and nobody is here to answer. Do without this call. "
-            "The user can allow more by starting again with another --permission-mode.",
+            f"Denied: {verdict.reason}, and nobody is here to answer. Continue without this call. "
+            "The user can allow more with another --permission-mode.",
         )
     return verdict
 
@@ -222,7 +224,7 @@ def _judge(
     if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
         return Verdict(
             Effect.DENY,
-            f"{attempt.tool} does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode. "
+            f"{attempt.tool} does not work in plan mode. Read what you need, then submit your plan with ExitPlanMode. "
             "When it is approved, you have all your tools again.",
         )
     rules = [rule for rule in rules if mode is not Mode.BYPASS or rule.effect is Effect.DENY]
@@ -313,7 +315,7 @@ def _limit(rule: PermissionRule, seen: tuple[str, ...], is_path: bool, *, untold
     fits = path_matches if is_path else names
     if rule.pattern is None or any(fits(rule.pattern, one) for one in seen):
         if rule.effect is Effect.DENY:
-            return Verdict(Effect.DENY, f"Denied by {name}. Do without this call.")
+            return Verdict(Effect.DENY, f"Denied by {name}. Continue without this call.")
         return Verdict(Effect.ASK, f"{name} says to ask first")
     if untold:
         return Verdict(Effect.ASK, f"{name} may apply, and what this call touches is not known")

@@ -30,7 +30,7 @@ class Unclear(Exception):
     """It is not clear which secret a placeholder stands for."""
 
 
-def stand_ins(text: str, redaction: Redaction = SHAPES) -> list[str]:
+def placeholders_in(text: str, redaction: Redaction = SHAPES) -> list[str]:
     """Return the placeholders in a text, in order, including inexact copies.
 
     Other programs write `[REDACTED: EMAIL]`. So a placeholder must have a name that the redaction shows, or be written
@@ -46,7 +46,7 @@ def _is_stand_in(found: re.Match[str], redaction: Redaction) -> bool:
 
 def refusal_to_run(command: str, redaction: Redaction = SHAPES) -> str | None:
     """Return why a command is not run; None if it has no placeholder."""
-    found = stand_ins(command, redaction)
+    found = placeholders_in(command, redaction)
     return f"it contains {found[0]}, a placeholder for a secret, and would use that text literally" if found else None
 
 

@@ -126,7 +126,7 @@ def _homes(kind: AgentKind, *, planning: bool, delegate: bool) -> frozenset[Home
         if kind is not AgentKind.LEAD:
             raise BadInput(f"A {kind} cannot delegate. Only the lead can")
         homes &= _DELEGATING
-    # An agent that plans must be able to hand in its plan, even if it has given up other tools.
+    # An agent that plans must be able to submit its plan, even if it has given up other tools.
     return homes | {"plan"} if planning and kind is not AgentKind.SUBAGENT else homes
 
 

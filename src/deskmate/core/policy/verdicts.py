@@ -110,4 +110,4 @@ def _has_not(view: View, tool: str) -> str:
         return "You are not in plan mode, so there is no plan to approve. Do the work."
     if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
         return f"{tool} does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."
-    return f"There is no tool '{tool:.80}' for you now. Use one of those you were given."
+    return f"You do not have the tool '{tool:.80}' now. Use one that you were given."

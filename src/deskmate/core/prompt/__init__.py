@@ -8,7 +8,7 @@ frames            mail, tasks and notices in tags that no text inside can close
 call_texts        tool calls as our texts print them
 argument_names    other names that models use for arguments
 compaction        how full the context is, what can be cleared, and what a summary must keep
-context_use       what the context of an agent is full of
+context_use       what fills the context of an agent
 live_output       what a running command has printed so far
 skills            instructions that an agent loads when it needs them
 """

@@ -35,7 +35,7 @@ def ways_to_answer(planner: str, request_id: str) -> str:
     return f"To approve it: {approve}. To refuse it: {refuse}."
 
 
-def hand_in_plan() -> str:
+def submit_plan() -> str:
     """Return the call by which a planner asks for approval."""
     return call_text("ExitPlanMode", plan=PLAN)
 

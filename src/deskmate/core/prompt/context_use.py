@@ -1,4 +1,4 @@
-"""What the context of an agent is full of."""
+"""What fills the context of an agent."""
 
 from collections.abc import Sequence
 

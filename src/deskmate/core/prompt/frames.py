@@ -14,7 +14,7 @@ from typing import assert_never
 from deskmate.core.agent.entries import Ended
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.prompt.call_texts import ask_to_leave, hand_in_plan, ways_to_answer, ways_to_leave
+from deskmate.core.prompt.call_texts import ask_to_leave, submit_plan, ways_to_answer, ways_to_leave
 from deskmate.core.team.handshakes import TABLE, Shake, may_ask
 from deskmate.core.team.messages import (
     Broadcast,
@@ -78,7 +78,7 @@ def _next_step(envelope: Envelope) -> str:
         case PlanResponse(approve=True):
             return "Your plan is approved. Do the work now."
         case PlanResponse(approve=False):
-            return f"Your plan is refused. Change it, then hand it in again: {hand_in_plan()}."
+            return f"Your plan is refused. Change it, then submit it again: {submit_plan()}."
         case ShutdownResponse(approve=False):
             return f"{envelope.sender} stays for now. You can ask again later: {ask_to_leave(envelope.sender)}."
         case _:

@@ -57,7 +57,7 @@ GO_ON_WHERE_CUT = (
 )
 CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of it was complete. Write less.)"
 NO_RESULT = "No result was recorded."
-CLEARED = "(This old result was removed to save room. Run the call again if you need it.)"
+CLEARED = "(This old result was removed to save space. Make the call again if you need it.)"
 EMPTY_RESULT = "(no output)"
 SUMMARISED = "This summary replaces the conversation so far. Continue from here."
 

@@ -20,7 +20,7 @@ from deskmate.texts import filled
 
 NOTES_CAP = 32 * 1024
 EDITING = frozenset({"bash", "write_file", "edit_file"})
-_READS = "You only read: you have no tools that change files or run commands."
+_READS = "You are read-only: you have no tools that change files or run commands."
 READ_ONLY: Mapping[AgentKind, str] = {
     AgentKind.LEAD: _READS,
     AgentKind.TEAMMATE: f"{_READS} If something must be changed, tell the lead.",
@@ -140,7 +140,9 @@ def _values(parts: _Makings) -> dict[str, str]:
 
 def _environment(where: Environment) -> str:
     git = {None: ", no git repository", "": ""}.get(where.branch, f", git branch {where.branch}")
-    person = "The user is here." if where.attended else "Nobody attends this run: decide yourself and ask no questions."
+    person = (
+        "The user is here." if where.attended else "This run is unattended: decide for yourself and ask no questions."
+    )
     facts = f"Environment: {where.platform}, shell {where.shell}{git}. Date: {where.date}. {person}"
     return _line(" ".join(filter(None, [facts, _confinement(where)])))
 
@@ -170,7 +172,7 @@ def _confinement(where: Environment) -> str:
 
 def _reach(network: bool | tuple[str, ...]) -> str:
     if isinstance(network, bool):
-        return "have the network" if network else "have no network"
+        return "can use the network" if network else "cannot use the network"
     return f"can reach only these hosts, through a proxy: {', '.join(network)}"
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import assert_never
 
-from deskmate.core.log.names import IN_CHARGE, LEAD, USER
+from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.policy.secret_placeholders import refusal_to_run
 from deskmate.core.team.task_fields import TEXTS
 from deskmate.core.team.tasks import (
@@ -108,7 +108,7 @@ def _creating(board: BoardState, event: Created) -> str | None:
     if event.task < board.next_id and event.task <= max(board.tasks, default=0):
         return f"Task #{event.task} already exists, and no number is used twice. The next one is #{board.next_id}."
     if event.owner not in (None, event.by) and event.by not in IN_CHARGE:
-        return f"Only lead and user can give work to '{event.owner}'. Leave owner out, or ask the lead."
+        return f"Only the lead and the user can give work to '{event.owner}'. Leave owner out, or ask the lead."
     return _subject(event.subject) or _itself(event.task, event.blocked_by) or _ends(board, event.blocked_by)
 
 
@@ -131,7 +131,7 @@ def _claiming(board: BoardState, task: Task, event: Claimed) -> str | None:
     if event.epoch != task.epoch:
         return f"Task #{task.id} changed hands since you looked. Look again, then take it."
     if waits := blockers(board, task):
-        return f"Task #{task.id} is blocked by {ids(waits)}. Wait until nothing blocks it, or choose another task."
+        return f"Task #{task.id} is blocked by {ids(waits)}. Wait until it is unblocked, or choose another task."
     if mine := in_progress_of(board, event.by):
         return f"'{event.by}' has #{mine[0].id} in progress. Complete it or give it back before you take #{task.id}."
     return None
@@ -140,8 +140,8 @@ def _claiming(board: BoardState, task: Task, event: Claimed) -> str | None:
 def _assigning(task: Task, event: Assigned) -> str | None:
     if event.by not in IN_CHARGE:
         if event.owner == event.by:
-            return f"Only lead and user can assign tasks. To take #{task.id} yourself, set its status to in_progress."
-        return f"Only lead and user can assign tasks. Ask the lead to give #{task.id} to '{event.owner}'."
+            return f"Only the lead and the user can assign tasks. To take #{task.id}, set its status to in_progress."
+        return f"Only the lead and the user can assign tasks. Ask the lead to give #{task.id} to '{event.owner}'."
     if event.owner == task.owner:
         return f"Task #{task.id} already belongs to '{task.owner}'. There is nothing to assign."
     return _stale(task, event)
@@ -159,7 +159,7 @@ def _completing(board: BoardState, task: Task, event: Completed) -> str | None:
     if trouble := _stale(task, event) or _not_yours(task, event.by):
         return trouble
     if task.status is TaskStatus.PENDING and (waits := blockers(board, task)):
-        return f"Task #{task.id} is blocked by {ids(waits)}. Complete what blocks it first."
+        return f"Task #{task.id} is blocked by {ids(waits)}. Complete the blocking tasks first."
     return _unverified(task, event)
 
 
@@ -170,9 +170,7 @@ def _unverified(task: Task, event: Completed) -> str | None:
     if event.receipt is None or event.receipt.command != task.verify:
         return f"Task #{task.id} has a verify command. Complete it with the receipt of that command."
     if event.receipt.exit != 0:
-        return (
-            f"Task #{task.id} is not done: its verify command ended with {event.receipt.exit}, not 0. Fix that first."
-        )
+        return f"Task #{task.id} is not done: its verify command ended with {event.receipt.exit}. Fix that first."
     return None
 
 
@@ -180,7 +178,7 @@ def _deleting(task: Task, event: Deleted) -> str | None:
     if task.status is TaskStatus.DELETED:
         return f"Task #{task.id} is already deleted. There is nothing to delete."
     if task.status is TaskStatus.COMPLETED and event.by not in IN_CHARGE:
-        return f"Task #{task.id} is completed, so only lead and user can delete it. Ask the lead."
+        return f"Task #{task.id} is completed, so only the lead and the user can delete it. Ask the lead."
     return None if task.owner is None else _not_yours(task, event.by)
 
 
@@ -240,15 +238,13 @@ def _may_not(by: str, verb: str, task: Task, *others: str | None) -> str | None:
     allowed = [name for name in dict.fromkeys((task.created_by, *others)) if name and name not in IN_CHARGE]
     if by in IN_CHARGE or by in allowed:
         return None
-    return f"Only {', '.join([*allowed, LEAD])} and user can {verb} task #{task.id}."
+    return f"Only {', '.join([*allowed, 'the lead'])} and the user can {verb} task #{task.id}."
 
 
 def _may_not_edit(by: str, task: Task) -> str | None:
     works_on = task.owner if task.status is TaskStatus.IN_PROGRESS else None
     if works_on and by == task.created_by and by not in (works_on, *IN_CHARGE):
-        return (
-            f"Task #{task.id} is in progress, and '{works_on}' works on it. Ask {works_on} or {LEAD} with SendMessage."
-        )
+        return f"Task #{task.id} is in progress, and '{works_on}' works on it. Ask {works_on} or the lead."
     return _advised(_may_not(by, "edit", task, task.owner))
 
 
@@ -257,12 +253,12 @@ def _may_not_delete(by: str, task: Task) -> str | None:
     why = _may_not(by, "delete", task)
     if why is None or by != task.owner:
         return _advised(why)
-    return f"{why} Give it back with status pending, and tell {LEAD} why with SendMessage."
+    return f"{why} Give it back with status pending, and tell the lead why with SendMessage."
 
 
 def _advised(why: str | None) -> str | None:
     # The board does not know who has left the team. The lead can always be asked.
-    return f"{why} Ask {LEAD} with SendMessage." if why else None
+    return f"{why} Ask the lead with SendMessage." if why else None
 
 
 def _read_only(name: str) -> str:
@@ -294,7 +290,7 @@ def _not_now(board: BoardState, event: BoardEvent) -> str | None:
 def _unknown(board: BoardState, id: int) -> str:
     if not board.tasks:
         return f"There is no task #{id}: the board is empty. Create a task first."
-    return f"There is no task #{id}. The board has #1 to #{max(board.tasks)}: look at the list."
+    return f"There is no task #{id}. The highest number on the board is #{max(board.tasks)}."
 
 
 def _over(task: Task) -> str:

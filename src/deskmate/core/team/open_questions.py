@@ -102,7 +102,7 @@ def _pruned(questions: QuestionFold) -> QuestionFold:
 def _is_over(questions: QuestionFold, question: Question) -> bool:
     if question.id in questions.answered or question.member in questions.ended:
         return True
-    # A plan stays open even after the call that handed it in has its result.
+    # A plan stays open even after the call that submitted it has its result.
     is_plan = question.shake is Shake.PLAN
     return not is_plan and (question.id in questions.began or question.id in questions.ended)
 

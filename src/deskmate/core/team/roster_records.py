@@ -56,7 +56,7 @@ class TeamFounded(Fact):
 class Joined(Fact):
     """A teammate joined. This record is enough: the supervisor starts every member that has not left.
 
-    `plan`: it hands in a plan first. `mode` is what it may do after that.
+    `plan`: it submits a plan first. `mode` is what it may do after that.
     """
 
     type: Literal["member_joined"] = "member_joined"

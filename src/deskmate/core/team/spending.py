@@ -171,7 +171,7 @@ def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: f
     if caps.tokens is not None and team.tokens >= caps.tokens:
         yield f"{team.tokens:,} of {caps.tokens:,} tokens are used (--max-tokens)"
     if caps.seconds is not None and seconds >= caps.seconds:
-        yield f"the {caps.seconds:g} s of this run have passed (--max-time)"
+        yield f"the time limit of {caps.seconds:g} s is reached (--max-time)"
     if caps.member_cost is not None or caps.member_tokens is not None:
         yield from _reached_alone(caps, spending, member.partition(":")[0])
     if steps >= caps.steps:

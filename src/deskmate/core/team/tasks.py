@@ -40,7 +40,7 @@ _WORDS_SHOWN = 10
 
 
 class TaskStatus(StrEnum):
-    """How far a task is."""
+    """How far the work on a task has got."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -237,7 +237,7 @@ class Completed(BoardFact):
 
 
 class Deleted(BoardFact):
-    """The task was dropped, with every edge to and from it."""
+    """The task was deleted, with every edge to and from it."""
 
     type: Literal["task_deleted"] = "task_deleted"
     task: TaskId

@@ -26,7 +26,7 @@ from deskmate.faces.common.progress_lines import cells_of
 
 RED = 1
 INTRODUCTION = (
-    "A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9. "
+    "A team moves a small library service from REST to GraphQL. Halfway, the demo kills the team with kill -9. "
     "The models' words are scripted, so it needs no key and no network. "
     "Everything else is real: files, tests, tasks, mail, plans, questions, the kill."
 )
@@ -124,7 +124,7 @@ class _Stage:
         screen = "the screen, " if self._on_screen else ""
         self.tell(
             f"That was everything: {screen}the lead and three teammates, in the middle of a test run.\n"
-            f"Nobody could save anything. On disk there are {records.words}.\n"
+            f"There was no chance to save anything. On disk there are {records.words}.\n"
         )
         self._pause(_READING_SECONDS)
         self._type("deskmate resume graphql", "green")

@@ -144,7 +144,7 @@ def _last_words(folder: Path, team: str) -> str:
 
 def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, kept: bool) -> Iterator[str]:
     killed, resumed = pids
-    yield f"  kill -9 {killed} in the middle; process {resumed} went on where it stopped."
+    yield f"  kill -9 ended process {killed} halfway. Process {resumed} continued where it had stopped."
     still = "and all of them are still there" if kept else "and not all of them are still there"
     yield f"  {'Nothing' if kept else 'SOMETHING'} was lost: {at_kill.words} had been written, {still}."
     if not effects.are_single:
@@ -161,10 +161,10 @@ def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, ke
 def _ways_on(folder: Path, team: str) -> Iterator[str]:
     path = Path(shlex.split(program_name())[0])
     ways = {
-        "git diff --stat rest": "what they changed",
+        "git diff --stat rest": "what the team changed",
         f"deskmate board {team}": "the tasks",
         f"deskmate inbox lead {team}": "what the lead was told",
-        f"deskmate tail frontend {team}": "a conversation, with the kill in the middle",
+        f"deskmate tail frontend {team}": "a transcript, with the kill in the middle",
         f"deskmate cost {team}": "what a model at $3 and $15 per million tokens would have cost",
     }
     yield "Look around:"

@@ -23,7 +23,7 @@ def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> i
     """Carry out a command line and return the exit code. `runner` runs teams. The default is `deskmate.app`."""
     _replace_closed_streams()
     if sys.stdout is None:
-        print("deskmate: stdout is closed\nSend it somewhere, such as: > answer.txt", file=sys.stderr)
+        print("deskmate: stdout is closed\nRedirect it, as in: > answer.txt", file=sys.stderr)
         return UNUSABLE
     typed = list(sys.argv[1:] if args is None else args)
     try:

@@ -37,7 +37,7 @@ def _remove(folder: Path | None, teams: Sequence[Removable], *, asks: bool) -> i
         note(f"remove {_described(one)}")
     if asks and not sys.stdin.isatty():
         raise Refused(
-            "Nothing was removed, because there is no terminal to ask at", "To remove without a question, add --yes."
+            "Nothing was removed, because there is no terminal to ask in", "To remove without being asked, add --yes."
         )
     if asks and not click.confirm("Remove for good?", err=True):
         note("Nothing was removed.")

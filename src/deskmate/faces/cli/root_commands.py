@@ -42,18 +42,18 @@ Examples:
   deskmate answer
 
 \b
-Environment (it overrides ~/.config/deskmate/settings.toml):
-  ANTHROPIC_API_KEY, OPENAI_API_KEY    the key of a provider
+Environment variables (they override ~/.config/deskmate/settings.toml):
+  ANTHROPIC_API_KEY, OPENAI_API_KEY    the API key for a provider
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
   DESKMATE_MODEL                       the model, as provider:model
-  NO_COLOR                             set to anything: no colours
+  NO_COLOR                             set it to anything to turn colours off
 """
 
 COMPLETION_EPILOG = """
 \b
-Run this once to have it in every new shell:
+To enable completion in every new shell, run one of these once:
   bash  echo 'eval "$(deskmate completion bash)"' >> ~/.bashrc
-  zsh   echo 'eval "$(deskmate completion zsh)"' >> ~/.zshrc      # below compinit
+  zsh   echo 'eval "$(deskmate completion zsh)"' >> ~/.zshrc      # after compinit
   fish  echo 'deskmate completion fish | source' >> ~/.config/fish/config.fish
 """
 
@@ -63,7 +63,7 @@ def _options(command: Command) -> Command:
         click.option(
             "--delegate/--no-delegate",
             default=None,
-            help="Make the lead leave files and commands to its teammates.",
+            help="Make the lead leave all work on files and commands to its teammates.",
         ),
         click.option(
             "--sandbox/--no-sandbox",
@@ -73,16 +73,16 @@ def _options(command: Command) -> Command:
         click.option(
             "--launcher",
             type=click.Choice(LAUNCHERS),
-            help="Run new teammates inline, in this process, or each in its own process.",
+            help="Run new teammates in this process (inline), or each in its own process.",
         ),
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
-        click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
-        click.option("--max-members", type=click.IntRange(min=0), help="Have at most this many teammates."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Allow at most this many model calls at once."),
+        click.option("--max-members", type=click.IntRange(min=0), help="Allow at most this many teammates."),
         click.option(
             "--max-time",
             metavar="SECONDS",
             type=amount_of("seconds", "--max-time 600"),
-            help="End the run after this time, with everything that still runs.",
+            help="End the run after this time, and stop everything that is still running.",
         ),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
         click.option(
@@ -91,12 +91,12 @@ def _options(command: Command) -> Command:
             type=amount_of("dollars", "--max-cost 2.50"),
             help="Stop when this much is spent.",
         ),
-        click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
+        click.option("--model", metavar="PROVIDER:MODEL", help="Use this model."),
         click.option(
             "--trust",
             "trusts",
             is_flag=True,
-            help="Trust the notes, settings and skills of this folder as they are now, for this run only.",
+            help="Trust the notes, settings and skills in this folder as they are now, for this run only.",
         ),
     ):
         command = option(command)
@@ -105,13 +105,15 @@ def _options(command: Command) -> Command:
 
 def _mode_option(words: str) -> Callable[[Command], Command]:
     return click.option(
-        "--permission-mode", type=click.Choice(MODES), help=f"Decide about calls that no rule covers. {words}"
+        "--permission-mode",
+        type=click.Choice(MODES),
+        help=f"Choose what happens to tool calls that no rule covers. {words}",
     )
 
 
 def _headless_options(command: Command) -> Command:
     output = click.option(
-        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."
+        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
     )
     return _options(_mode_option("Nobody can answer, so a call that needs permission is denied.")(output(command)))
 
@@ -134,8 +136,8 @@ def _headless_options(command: Command) -> Command:
 @click.option("--plain", is_flag=True, help="Talk line by line. This is the default if there is no terminal.")
 @click.option("--team", metavar="NAME", shell_complete=shell_completion.teams, help="Continue this team.")
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the team that was used last.")
-@click.option("-r", "--resume", "picks", is_flag=True, help="Choose a team to continue from a list.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the most recently used team.")
+@click.option("-r", "--resume", "picks", is_flag=True, help="Choose from a list which team to continue.")
 @_mode_option("You are asked if a call needs permission.")
 @_options
 @click.pass_context
@@ -154,7 +156,8 @@ def deskmate(
     """Talk to a team of coding agents, or give it a goal. The agents work in your folder.
 
     Without a command, you talk to the lead of a new team in the terminal UI. WORDS are your first message: one text in
-    quotes, or everything after --. All options except -C apply to this conversation. Commands have their own.
+    quotes, or everything after --. The options below apply to this conversation. Commands have their own options, and
+    only -C can be used before a command.
     """
     ctx.meta["workspace"] = workspace
     if ctx.invoked_subcommand is not None:
@@ -163,10 +166,10 @@ def deskmate(
     if sum(map(bool, (team, new_team, latest, picks))) > 1:
         raise click.UsageError("Choose one of --team, --new-team, --continue and --resume.", ctx)
     if picks and not at_terminal():
-        raise click.UsageError("--resume needs a terminal. Use --continue, or --team NAME.", ctx)
+        raise click.UsageError("--resume needs a terminal. Use --continue or --team NAME instead.", ctx)
     words = ctx.meta["words"]
     if words is not None and not words.strip():
-        raise click.UsageError('There is no message. Write one, as in: deskmate "where are retries handled?"', ctx)
+        raise click.UsageError('The message is empty. Write one, as in: deskmate "where are retries handled?"', ctx)
     if picks:
         return _talk_to_picked(workspace, words, flags, plain=plain, trusts=trusts)
     return _talk(
@@ -225,7 +228,7 @@ def _refuse_options(ctx: click.Context) -> None:
     ]
     if typed:
         name = ctx.invoked_subcommand
-        raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
+        raise click.UsageError(f"{typed[0]} cannot be used before a command. See: deskmate {name} --help", ctx)
 
 
 def _converse(request: "RunRequest", *, plain: bool, attaches: bool = False) -> int:
@@ -246,7 +249,7 @@ def _lacks_terminal_ui() -> bool:
     if has_terminal_ui():
         return False
     command = Installation.current().command_for_all
-    note(f"The terminal UI is not installed, so this is the plain chat. Install it with: {command}")
+    note(f"The terminal UI is not installed, so this is the plain chat. To install it, run: {command}")
     return True
 
 
@@ -271,11 +274,11 @@ def run(
     """Give a new team a GOAL, wait for its answer and print it.
 
     Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, and only the answer goes to stdout.
-    --output json prints one object, stream-json one for everything that happens and then the result.
+    --output json prints one object. --output stream-json prints one for each event, and the result at the end.
     """
     words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
     if not words or not words.strip():
-        raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
+        raise click.UsageError('The goal is empty. Write one, as in: deskmate run "make the tests pass"', ctx)
     if team and new_team:
         raise click.UsageError("Choose one of --team and --new-team.", ctx)
     with importing():
@@ -297,8 +300,8 @@ def resume(
 ) -> int:
     """Continue the work of a TEAM, and print the answer.
 
-    TEXT is said to it first. With -, TEXT is read from stdin. Without TEAM, you choose one from a list and talk to it.
-    If there is no terminal, or with --output, TEAM defaults to the team that was used last.
+    TEXT is sent to the lead first. With -, TEXT is read from stdin. Without TEAM, you choose a team from a list and
+    talk to it. With --output, or if there is no terminal, TEAM defaults to the most recently used team.
     """
     words = from_stdin() if text == "-" else text
     if team is None and ctx.get_parameter_source("output") is ParameterSource.DEFAULT and at_terminal():
@@ -316,13 +319,13 @@ def resume(
 @click.option("--plain", is_flag=True, help="Talk line by line.")
 @click.pass_context
 def attach(ctx: click.Context, /, team: str | None, plain: bool) -> int:
-    """Open another window on a TEAM that is running, to watch it, talk to it and answer its questions.
+    """Open another window on a running TEAM, to watch it, talk to it and answer its questions.
 
-    TEAM defaults to the team that was used last. Several windows can be attached. Leaving one stops nothing. To
-    continue a team that is not running, use --team.
+    TEAM defaults to the most recently used team. Several windows can be attached, and closing one does not stop the
+    team. To continue a team that is not running, use: deskmate --team TEAM
     """
     if not at_terminal():
-        raise click.UsageError("attach needs a terminal. To look from a script, use tail, board and answer.", ctx)
+        raise click.UsageError("attach needs a terminal. In a script, use tail, board and answer instead.", ctx)
     return _attach(ctx.meta["workspace"], team, plain=plain)
 
 
@@ -333,10 +336,10 @@ def attach(ctx: click.Context, /, team: str | None, plain: bool) -> int:
 def demo(ctx: click.Context, /, fast: bool, plain: bool) -> int:
     """Watch a scripted team at work, without a key or a network.
 
-    It moves a small application from REST to GraphQL in a new folder. In the middle, the demo kills it with kill -9 and
-    resumes it. Only the models' words are scripted. Tools, files, tests, tasks, mail and questions are real. At a
-    terminal it opens the terminal UI, if that is installed. Exits with 0 if the application's own tests pass at the end
-    and nothing was lost or done twice.
+    The team moves a small application from REST to GraphQL in a new folder. Halfway through, the demo kills the team
+    with kill -9 and resumes it. Only the models' words are scripted. Tools, files, tests, tasks, mail and questions are
+    real. At a terminal, the demo opens the terminal UI if that is installed. Exits with 0 if the application's own
+    tests pass at the end and nothing was lost or done twice.
     """
     with importing():
         from deskmate.faces.cli.demo_command import carry_out
@@ -346,7 +349,7 @@ def demo(ctx: click.Context, /, fast: bool, plain: bool) -> int:
 
 
 @deskmate.command(hidden=True)
-@click.option("--cue", type=int, help="Where to write when the team should be killed.")
+@click.option("--cue", type=int, help="Where to write when it is time to kill the team.")
 @click.option("--killed", type=int, help="The process that was killed. Its team is resumed.")
 @click.option("--fast", is_flag=True)
 @click.option("--tui", is_flag=True)
@@ -366,7 +369,7 @@ def demo_act(ctx: click.Context, /, cue: int | None, killed: int | None, fast: b
 def completion(ctx: click.Context, /, shell: str | None) -> int:
     """Print the script that completes commands, options, teams, members and tasks in a SHELL.
 
-    SHELL defaults to the one that the variable SHELL names.
+    SHELL defaults to your login shell, as named by the variable SHELL.
     """
     with importing():
         from deskmate.app import environment, shell_name

@@ -153,7 +153,7 @@ class _Run:
 
 def _sum(outcome: Outcome) -> str:
     if outcome.end == "answered" and not outcome.steps:
-        return f"team {outcome.team} had nothing left to do. This is its last answer"
+        return f"team {outcome.team} had nothing left to do. This is its previous answer"
     cost = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
     return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"

@@ -28,7 +28,7 @@ from deskmate.queries.team_view import SeenTeam, look_at_teams
 
 _ROWS = 12
 _PROMPT = "Continue which team? "
-_HELP = "Enter continues it. Arrow keys move, typing filters, Esc leaves."
+_HELP = "Enter: continue it. Arrow keys: move. Type to filter. Esc: leave."
 
 
 def pick_team(folder: Path | None, now: Callable[[], float] = time.time) -> SeenTeam | None:
@@ -38,7 +38,7 @@ def pick_team(folder: Path | None, now: Callable[[], float] = time.time) -> Seen
     """
     teams = continuable(look_at_teams(folder))
     if not teams:
-        raise Refused("There is no team to continue here", 'To start one: deskmate "TEXT"')
+        raise Refused("There is no team to continue here", 'To start one, run: deskmate "TEXT"')
     return _Picker(teams, now()).run()
 
 
@@ -102,7 +102,7 @@ class _Picker:
             rows.append(("", "\n"))
         more = len(found) - len(shown)
         note = f"{more} more. {_HELP}" if more else _HELP
-        return [*rows, ("", note if found else "No team fits. Esc leaves.")]
+        return [*rows, ("", note if found else "No team matches. Esc: leave.")]
 
     def _choose(self, index: int) -> None:
         self._chosen = max(0, min(index, len(self._found) - 1))
@@ -129,4 +129,4 @@ class _Picker:
 
 def _row(team: SeenTeam, now: float) -> list[str]:
     age = f"{ago(now - team.written)} ago" if team.written else ""
-    return [team.title or "(nothing was said)", age, team.state, short_dollars(team.spent), team.name]
+    return [team.title or "(no messages)", age, team.state, short_dollars(team.spent), team.name]

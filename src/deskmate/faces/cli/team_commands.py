@@ -27,7 +27,7 @@ def _team_option(command: Command) -> Command:
         "--team",
         metavar="NAME",
         shell_complete=shell_completion.teams,
-        help="The team. Default: the one that was used last.",
+        help="The team. Default: the most recently used one.",
     )(command)
 
 
@@ -36,7 +36,7 @@ def _team_argument(command: Command) -> Command:
 
 
 def _json_option(command: Command) -> Command:
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object for programs.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")(command)
 
 
 @click.group(cls=SuggestingGroup, invoke_without_command=True, subcommand_metavar="[COMMAND [ARGS]...]")
@@ -44,9 +44,9 @@ def _json_option(command: Command) -> Command:
 @_json_option
 @click.pass_context
 def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
-    """List the teams here: title, state, tasks done, cost, and when each was last written to.
+    """List the teams here, with title, state, completed tasks, cost and last activity.
 
-    A team that no process runs is stopped. Its title is the start of the first message that you sent to it.
+    A team is stopped if no process runs it. Its title is the start of the first message that you sent to it.
     """
     if ctx.invoked_subcommand is not None:
         if verbose or as_json:
@@ -65,8 +65,8 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
 def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
     """Remove the team NAME for good, with its board, mail and transcripts.
 
-    This also removes the teams that its lead founded from it, open or closed. A team that is running, or that you did
-    not start, is refused. The files that the team worked on stay. Exits with 1 if you do not say yes.
+    This also removes the teams that its lead created from it, open or closed. You cannot remove a team that is running
+    or that you did not start. The files that the team worked on are kept. Exits with 1 if you do not confirm.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -75,14 +75,16 @@ def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
 
 
 @teams.command()
-@click.option("--days", metavar="N", type=click.FloatRange(min=0), help="Also remove teams older than N days.")
-@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@click.option(
+    "--days", metavar="N", type=click.FloatRange(min=0), help="Also remove teams without activity for N days."
+)
+@click.option("--dry-run", is_flag=True, help="Only list the teams that would be removed.")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_context
 def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -> int:
-    """Remove the teams that no model ever answered and that completed no task.
+    """Remove the teams that never got an answer from a model and completed no task.
 
-    --days also removes teams to which nothing was written for N days. Exits with 1 if you do not say yes.
+    Exits with 1 if you do not confirm.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -123,7 +125,7 @@ class BoardGroup(SuggestingGroup):
 def board() -> None:
     """Show the tasks of a TEAM and what blocks each of them, or change them.
 
-    TEAM defaults to the team that was used last.
+    TEAM defaults to the most recently used team.
     """
 
 
@@ -132,7 +134,7 @@ def board() -> None:
 @_json_option
 @click.pass_context
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
-    """Show the tasks of a TEAM. Default: the team that was used last."""
+    """Show the tasks of a TEAM. Default: the most recently used team."""
     with importing():
         from deskmate.faces.cli.output import team_output
 
@@ -147,7 +149,7 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     metavar="ID",
     multiple=True,
     shell_complete=shell_completion.open_tasks,
-    help="Wait for this task. May be repeated.",
+    help="Block the task until this one is done. Can be repeated.",
 )
 @click.option("--role", help="Let only members with this role or name take it.")
 @click.option(
@@ -194,7 +196,7 @@ def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
 @_team_option
 @click.pass_context
 def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
-    """Remove the task ID from the board. Tasks that it blocked no longer wait for it."""
+    """Delete the task ID from the board. Tasks that were blocked by it no longer wait for it."""
     with importing():
         from deskmate.faces.cli.output import action_output
 
@@ -209,8 +211,8 @@ def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
 def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bool) -> int:
     """Show the mail of the member NAME: unread mail marked with *, then the last 20 messages it has read.
 
-    Without NAME, this shows the mail of the lead and your own, which is that of user. TEAM defaults to the team
-    that was used last. Looking changes nothing. In your own mail, nothing is marked as read.
+    Without NAME, this shows the mail of the lead and your own, which is the mail of user. TEAM defaults to the most
+    recently used team. This command does not mark mail as read, and your own mail is never marked.
     """
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -221,16 +223,16 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
 @click.command()
 @click.argument("name", default="lead", shell_complete=shell_completion.members)
 @_team_argument
-@click.option("-f", "--follow", is_flag=True, help="Follow what is added, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new entries, until Ctrl-C.")
 @click.option(
-    "-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="Show this many entries."
+    "-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="Show the last N entries."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry.")
 @click.pass_context
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
     """Show what the member NAME heard, said and did. Default: the lead.
 
-    TEAM defaults to the team that was used last.
+    TEAM defaults to the most recently used team.
     """
     with importing():
         from deskmate.faces.cli.output import tail_output
@@ -244,13 +246,13 @@ def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last:
 @_team_option
 @click.pass_context
 def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
-    """Send a message from you to the member NAME. Use all for NAME to send it to everybody.
+    """Send your message TEXT to the member NAME, or to everybody if NAME is all.
 
     With -, TEXT is read from stdin.
     """
     words = from_stdin() if text == "-" else text
     if not words or not words.strip():
-        raise click.UsageError("There is no text to send.", ctx)
+        raise click.UsageError('The text is empty. Write one, as in: deskmate send lead "TEXT"', ctx)
     with importing():
         from deskmate.faces.cli.output import action_output
 
@@ -265,15 +267,15 @@ def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
 def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_json: bool) -> int:
     """List the questions that wait for your answer, or answer one.
 
-    Members ask for permission and hand in plans. Without arguments, this lists all open questions.
+    Members ask for permission and submit plans. Without arguments, this lists all open questions.
 
-    [ID] yes|always|no [WORDS] answers a question. Leave out ID if only one is open. yes allows the call or the plan.
-    always also allows everything like it from now on, or accepts the edits of a plan. no refuses it, with WORDS as the
-    reason. The first answer counts. It works from any shell, even if the team is stopped.
+    [ID] yes|always|no [WORDS] answers a question. Leave out ID if only one is open. yes allows the call or approves the
+    plan. always also allows all similar calls from now on or, for a plan, accepts its edits. no refuses, with WORDS as
+    the reason. Only the first answer counts. You can answer from any shell, even while the team is stopped.
     """
     id_, word, rest = _answer(words)
     if words and word is None:
-        raise click.UsageError("Answer with: deskmate answer [ID] yes|always|no [WORDS]", ctx)
+        raise click.UsageError("Write yes, always or no, as in: deskmate answer [ID] yes|always|no [WORDS]", ctx)
     if word and as_json:
         raise click.UsageError("--json only lists questions. Leave it out to answer one.", ctx)
     with importing():
@@ -298,7 +300,7 @@ def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
 def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     """Show what a TEAM has used and spent, by member and model.
 
-    TEAM defaults to the team that was used last.
+    TEAM defaults to the most recently used team.
     """
     with importing():
         from deskmate.faces.cli.output import team_output
@@ -321,19 +323,19 @@ def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
 @click.command()
 @_team_argument
 @click.option(
-    "--accept", is_flag=True, help="Accept lost records in the roster, the board and the transcripts of TEAM."
+    "--accept", is_flag=True, help="Accept the loss of records in the roster, the board and the transcripts of TEAM."
 )
 @click.option("--yes", is_flag=True, help="With --accept: do not ask first.")
 @_json_option
 @click.pass_context
 def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_json: bool) -> int:
-    """Check machine, settings, workspace and teams.
+    """Check the machine, settings, workspace and teams.
 
-    Each line says whether something is fine, and what to do if it is not. With TEAM, only that team is checked.
+    Each line shows one check and, if there is a problem, how to fix it. With TEAM, only that team is checked.
 
     If a record of the roster or board is lost, nobody can take tasks, because the record may have assigned one. If a
     member's transcript was cut, that member stays stopped, because it could repeat work. Restore the file from a copy,
-    or --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
+    or accept the loss with --accept. Exits with 1 if a check is bad, and with 3 if the workspace cannot be used.
     """
     if as_json and accept:
         raise click.UsageError("--json and --accept cannot be used together.", ctx)
@@ -355,20 +357,22 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
     "--team",
     metavar="NAME",
     shell_complete=shell_completion.teams,
-    help="Trust this team, which somebody else started.",
+    help="Trust this team, which was started by somebody else.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask first.")
-@click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")
-@click.option("--revoke", is_flag=True, help="No longer trust this folder, or with --team, this team.")
+@click.option(
+    "--list", "lists", is_flag=True, help="List all that you have trusted, with the start of each file's SHA-256."
+)
+@click.option("--revoke", is_flag=True, help="Stop trusting this folder or, with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
-    """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
+    """Show the notes, settings and skills in a folder that you have not trusted yet, and trust them if you confirm.
 
-    PATH defaults to the workspace. Nothing of a repository is used before you trust it. Trust is for the current
-    content of each file: you are asked again if a file changes. Exits with 1 if you do not trust what is shown.
+    PATH defaults to the workspace. These files are not used until you trust them. Trust covers the current content of
+    each file: if a file changes, you are asked again. Exits with 1 if you do not confirm.
     """
     if (lists and (revoke or team)) or (yes and (lists or revoke)):
-        raise click.UsageError("--list takes no other option, and --yes is only for trusting.", ctx)
+        raise click.UsageError("--list cannot be used with other options, and --yes cannot be used with --revoke.", ctx)
     folder = path or ctx.meta["workspace"]
     with importing():
         from deskmate.faces.cli import trust_command as face

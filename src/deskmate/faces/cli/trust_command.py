@@ -21,7 +21,7 @@ from deskmate.trust.approvals import Survey, Trust, survey
 from deskmate.trust.team_signature import Signing
 
 NOT_TRUSTED = 1
-_NO_TERMINAL = "Nothing was trusted, because there is no terminal to ask at"
+_NO_TERMINAL = "Nothing was trusted, because there is no terminal to ask in"
 _ADD_YES = "To trust what was shown, add --yes."
 _DIGITS = 16
 
@@ -52,7 +52,7 @@ def _place(found: Survey) -> str:
 
 
 def _named(paths: Iterable[str]) -> str:
-    return f", with {', '.join(map(exact, paths))}" if paths else ", with nothing in it that tells agents what to do"
+    return f", with {', '.join(map(exact, paths))}" if paths else ", which has no files that instruct agents"
 
 
 def trust_team(folder: Path | None, team: str, *, asks: bool) -> int:
@@ -103,7 +103,7 @@ def revoke(folder: Path | None) -> int:
     """Stop trusting a workspace."""
     place = workspace_at(folder)
     known = Trust(app.state_folder(app.environment())).revoke(place)
-    words = "is not trusted any more" if known else "was not trusted"
+    words = "is no longer trusted" if known else "was not trusted"
     return put([f"{exact(str(place))} {words}"])
 
 
@@ -111,4 +111,4 @@ def revoke_team(folder: Path | None, team: str) -> int:
     """No longer treat a team as the user's own."""
     seen = look_at_policy(folder, team)
     known = Signing(app.state_folder(app.environment()), seen.workspace).revoke(seen.team)
-    return put([f"team {seen.team} {'is not yours any more' if known else 'was not yours'}"])
+    return put([f"team {seen.team} {'is no longer trusted' if known else 'was not trusted'}"])

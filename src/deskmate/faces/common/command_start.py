@@ -58,9 +58,7 @@ class Speaking(SuggestingGroup):
         args = [*options, *rest[1:]]
         _, more = self._behind_options(ctx, args)
         if more:
-            ctx.fail(
-                f"Only options may follow a message in quotes, not '{more[0]}'. Put everything in the same quotes."
-            )
+            ctx.fail(f"Only options can follow a message in quotes, not '{more[0]}'. Put the whole message in quotes.")
         return rest[0], args
 
     def _behind_options(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str]]:

@@ -44,15 +44,15 @@ def member_lines(team: str, items: Iterable[MemberItem], sheet: Sheet, now: floa
 def teams_lines(teams: Iterable[SeenTeam], sheet: Sheet, now: float) -> list[CleanLine]:
     """Return a line for each team. Teams that were never used and do not run are left out, unless they are damaged."""
     shown = [team for team in teams if team.begun or team.live or team.damage]
-    rows: list[Sequence[Cell | str]] = [["team", "title", "state", "tasks", "cost", "age"]]
+    rows: list[Sequence[Cell | str]] = [["team", "title", "state", "tasks", "cost", "last active"]]
     rows += [_team_row(team, now) for team in shown]
     return sheet.lines(rows, gives=1, keeps=2)
 
 
 def _team_row(team: SeenTeam, now: float) -> list[Cell | str]:
     tasks = f"{team.done_tasks}/{team.done_tasks + team.open_tasks}"
-    age = ago(now - team.written) if team.written else ""
-    return [team.name, team.title, team.state, tasks, short_dollars(team.spent), age]
+    active = f"{ago(now - team.written)} ago" if team.written else ""
+    return [team.name, team.title, team.state, tasks, short_dollars(team.spent), active]
 
 
 def board_lines(team: str, board: BoardState, colours: Mapping[str, str], sheet: Sheet) -> list[CleanLine]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from deskmate.app.session import Session
 
-NOTHING_SAID = "Nothing was said, so no team was kept."
-NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."
+NOTHING_SAID = "You sent no message, so the team was not kept."
+NEVER_ANSWERED = "The model never answered, so the team was not kept. Fix the problem, then try again."
 
 
 def request_of(
@@ -82,7 +82,7 @@ def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "Abstrac
 
 def attached_note(session: "Session") -> str:
     """Return what to say first in a window that is attached to a team of another process."""
-    return f"Team {session.team} runs in another process. Leaving this window stops nothing."
+    return f"Team {session.team} runs in another process. It continues when you leave this window."
 
 
 def stop_reason(session: "Session") -> str:
@@ -97,19 +97,18 @@ def parting(request: RunRequest, session: "Session", *, attaches: bool = False, 
     `reason`: why the lead stopped, if that was not printed yet.
     """
     if attaches:
-        return (
-            f"Team {session.team} goes on without this window. To look again: {typed(request, 'attach', session.team)}"
-        )
+        way_back = typed(request, "attach", session.team)
+        return f"Team {session.team} continues without this window. To open it again, run: {way_back}"
     if not session.kept:
         return "\n".join(filter(None, [reason, NEVER_ANSWERED])) if session.letters else NOTHING_SAID
     team, spent, left = session.home, session.spent, open_line(session.board.current)
     asking = {sender_of(question.member) for question in session.questions}
     busy = [name for name in session.busy if name not in asking]
-    stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped.\n" if busy else ""
+    stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} stopped while busy.\n" if busy else ""
     title = one_line(session.title)
     sum_ = f"team {team}: {spent.calls:,} model call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
     sum_ = f"{sum_} ({title})" if title else sum_
     sum_ = f"{sum_}\n{left}" if left else sum_
     way_on, without = typed(request, "--team", team), typed(request, "resume", team)
-    answer = f"To answer: {typed(request, 'answer', '--team', session.team)}\n" if asking else ""
-    return f"{sum_}\n{stopped}{answer}To continue: {way_on}\nWithout you: {without}"
+    answer = f"To answer, run: {typed(request, 'answer', '--team', session.team)}\n" if asking else ""
+    return f"{sum_}\n{stopped}{answer}To continue, run: {way_on}\nTo let it work without you, run: {without}"

@@ -23,7 +23,8 @@ Answer: TypeAlias = Literal["trust", "without", "leave"]
 # How much of each file is shown at first. The whole file is shown on request.
 _SHOWN_LINES, _SHOWN_CHARACTERS = 12, 400
 _WAYS = (
-    "To see it and decide, run: deskmate trust. For this run only, add --trust. A team keeps the notes it started with."
+    "To review and trust it, run: deskmate trust. To trust it for this run only, add --trust. "
+    "A team keeps the notes that it started with."
 )
 _ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w": "without", "q": "leave"}
 

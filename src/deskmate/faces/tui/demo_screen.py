@@ -24,7 +24,9 @@ A team moves a small library service from REST to GraphQL. In the middle, the de
 The words of the models are scripted, and everything else is real.
 Look around while they work: Tab goes to the next member.
 """
-CONTINUED = "kill -9 ended process {killed} in the middle of a test run. This is process {pid}: the same team goes on."
+CONTINUED = (
+    "kill -9 ended process {killed} in the middle of a test run. This is process {pid}: the same team continues."
+)
 OVER = "That was the demo. The application's own tests, run once more, {verdict}."
 
 

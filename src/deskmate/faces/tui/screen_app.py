@@ -148,13 +148,13 @@ class DeskmateApp(App[None]):
         self._talk.answers.shown(message.question)
 
     def action_next_mode(self) -> None:
-        """Go on to the next permission mode: default, accept edits, plan."""
+        """Switch to the next permission mode: default, accept edits, plan."""
         mode = self._session.permitted.mode
         following = _MODES[(_MODES.index(mode) + 1) % len(_MODES)] if mode in _MODES else _MODES[0]
         self._do(self._session.set_mode(following))
 
     def action_edit(self) -> None:
-        """Write in the user's editor. The team goes on meanwhile, and the screen waits."""
+        """Write in the user's editor. The team continues meanwhile, and the screen waits."""
         self.run_worker(self._edit(), group="editor", exclusive=True)
 
     async def _edit(self) -> None:
@@ -165,7 +165,7 @@ class DeskmateApp(App[None]):
                 text = await edit_text(draft.whole, environment())
             draft.replace_all(clean(text))
         except SuspendNotSupported:
-            self.note("An editor needs a terminal")
+            self.note("The editor needs a terminal")
         except DeskmateError as error:
             self.note(error_text(error, before=""))
 
@@ -224,7 +224,7 @@ class DeskmateApp(App[None]):
         if name not in self._session.busy:
             return False
         self._do(self._session.interrupt(name))
-        self.note(f"{name} is interrupted. It waits until you write to it")
+        self.note(f"{name} was interrupted. It waits until you write to it")
         return True
 
     def on_draft_ended(self) -> None:

@@ -128,7 +128,7 @@ class TeamScreen(Screen[None]):
     # -- drawing ----------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Move the clocks on. While nothing goes on they show minutes, and are looked at less often."""
+        """Move the clocks on. While nothing happens they show minutes, and are looked at less often."""
         self._ticks += 1
         if self._activity.has_clock or self._session.questions or self._ticks % _IDLE_TICKS == 0:
             self._look()
@@ -334,7 +334,7 @@ class TeamScreen(Screen[None]):
             self._type(event)
 
     def _type(self, key: events.Key) -> None:
-        """Go on writing with a key that was pressed elsewhere."""
+        """Continue writing with a key that was pressed elsewhere."""
         if not self.query_one(Draft).disabled:
             self._write()
             self.query_one(Draft).take(key)

@@ -126,8 +126,8 @@ class Watching:
 
     @property
     def _nothing(self) -> NoticeItem:
-        words = "Type what you want done, then press Enter. F1 shows all keys."
-        return NoticeItem("nothing", words if self.chosen == LEAD else "Nothing was said or done yet.")
+        words = "Type what you want the team to do, then press Enter. F1 shows all keys."
+        return NoticeItem("nothing", words if self.chosen == LEAD else "Nothing has been said or done yet.")
 
     def keep_up(self) -> bool:
         """Note the current team. Return whether the watched member is no longer on it.

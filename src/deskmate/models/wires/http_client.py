@@ -103,11 +103,11 @@ async def ask(
         if (reason := _distrust(error)) is not None:
             raise ModelRejected(
                 f"The certificate of {at.place} is not trusted: {at.hide(reason)}",
-                "If your company signs it, add its authority to the certificates of your system, "
+                "If your company issues it, add the company's certificate authority to your system's certificates, "
                 "or to the file in SSL_CERT_FILE.",
             ) from error
         late = isinstance(error, httpx2.ConnectTimeout)
-        reason = f"no answer in {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
+        reason = f"no answer within {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
         raise Unreachable(f"Cannot connect to {at.place}: {reason}", hint=at.way_to_reach_it) from error
     except httpx2.TimeoutException as error:
         raise ModelTrouble(f"{at.model} sent nothing for too long ({type(error).__name__})") from error

@@ -117,7 +117,9 @@ class ProviderEndpoint:
 
     def __post_init__(self) -> None:
         if self.key is not None and not _KEY.fullmatch(self.key):
-            raise BadSettings(f"{self.setting} has spaces or characters that no key has", "Set the key again.")
+            raise BadSettings(
+                f"{self.setting} contains spaces or characters that are not valid in a key", "Set the key again."
+            )
 
     def hide(self, text: str) -> str:
         """Return a text for display: short, on one line, without the key."""

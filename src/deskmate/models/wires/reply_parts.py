@@ -38,7 +38,7 @@ class Room:
         self._calls -= 1
         if self._calls < 0:
             raise ModelRejected(
-                f"{self._model} asked for more than {CALLS_MOST:,} calls in one answer, and none was run",
+                f"{self._model} asked for more than {CALLS_MOST:,} calls in one answer, so none was run",
                 _LESS,
             )
 
@@ -112,7 +112,7 @@ def read_arguments(text: str) -> dict[str, Any] | str:
     try:
         found = STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
-        return f"the arguments are no JSON object: {str(error)[:FLAW_CAP]}"
+        return f"the arguments are not a JSON object: {str(error)[:FLAW_CAP]}"
     if not isinstance(found, dict):
-        return f"the arguments are no JSON object: they are of the kind {type(found).__name__}"
+        return f"the arguments are not a JSON object: they are of type {type(found).__name__}"
     return found

@@ -76,7 +76,7 @@ class AgentWork:
         return cls._in_team(team_state, transcript, parts, run_subagent, subagent, tasks, bell, jobs, waits)
 
     def in_team(self, team_state: TeamState, parts: AgentParts, run_subagent: RunSubagent) -> "AgentWork":
-        """Return the work of a lead that goes on in another of its teams. What runs in the background goes on too."""
+        """Return the work of a lead that continues in another of its teams. Its background work continues too."""
         seen = self.mail_watch.end()
         self.step.end_alarms()
         work = self._in_team(

@@ -91,7 +91,7 @@ class BackgroundJobs:
 
     def _job(self, id_: str) -> Job:
         if id_ not in self._jobs:
-            known = f"There are {', '.join(self._jobs)}." if self._jobs else "You have started nothing."
+            known = f"You started {', '.join(self._jobs)}." if self._jobs else "You have started no background work."
             raise ToolError(f"There is no background work '{id_[:40]}'. {known}")
         return self._jobs[id_]
 

@@ -204,7 +204,7 @@ def _size(part: Mapping[str, Any]) -> float:
 
 def _flawed(call: Call, size: float) -> Call:
     if size == math.inf:
-        why = "its arguments are nested too deeply. Write them flatter."
+        why = "its arguments are nested too deeply. Flatten them."
     else:
         why = (
             f"this call has {size:,} bytes, and all calls of one answer together at most {RECORD_CAP:,}. "
@@ -215,7 +215,7 @@ def _flawed(call: Call, size: float) -> Call:
 
 def _refuses_all(error: PromptTooLong) -> ModelRejected:
     return ModelRejected(
-        f"{error}. Even a request with almost nothing of the conversation is too long, so a summary does not help",
+        f"{error}. Even a request with almost nothing of the conversation is too long, so a summary would not help",
         "Use another model: --model at the start, /model in a conversation",
     )
 

@@ -173,7 +173,7 @@ class TeamDuties:
         """Tell the approver that there is no plan, with the texts of the turns that should have ended with one."""
         round_ = self._transcript.memory.plan_round
         said = [entry.text for _, entry in self._transcript.entries if isinstance(entry, Said) and not entry.calls]
-        message = Plain(content=no_plan_text(name, said[-2:]), summary="in plan mode, handed in no plan")
+        message = Plain(content=no_plan_text(name, said[-2:]), summary="in plan mode, submitted no plan")
         await self._mailbox.send(USER if name == LEAD else LEAD, message, id_=f"{name}:no-plan/{round_}")
         await self._transcript.record(Reported(task=0, epoch=round_))
 

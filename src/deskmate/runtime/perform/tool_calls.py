@@ -373,7 +373,7 @@ async def _outcome(what: str, work: Awaitable[Result]) -> Result:
         _LOG.exception("%s failed", what)
         where = "in Deskmate" if what in TOOLS else "of the tool itself"
         return Result(
-            f"{what} failed by an error {where} ({type(error).__name__}: {error}). Try another way.", ok=False
+            f"{what} failed because of an error {where} ({type(error).__name__}: {error}). Try another way.", ok=False
         )
 
 

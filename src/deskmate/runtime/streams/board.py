@@ -180,7 +180,7 @@ class Board:
             raise
         # A leaving member first records that it left, then looks for tasks. So it finds this one, or we see it left.
         if not (await self._roster.refresh()).here(owner):
-            await self.give_back(owner, note=f"{owner} left before it could begin")
+            await self.give_back(owner, note=f"{owner} left before it could start")
         return made
 
     async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:

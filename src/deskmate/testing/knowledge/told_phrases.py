@@ -33,7 +33,7 @@ MODES: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
     "that it is read-only": (re.compile(r"\bread-only\b|\bonly reads?\b"), re.compile(r"(?!)")),
     ATTENDED: (
         re.compile(r"\b[Tt]he user is (?:here|there|present)\b"),
-        re.compile(r"\b[Nn]obody attends\b"),
+        re.compile(r"\brun is unattended\b"),
     ),
 }
 

@@ -72,7 +72,7 @@ def _judge_plan(page: Page) -> Say | None:
 
 
 def _plan(page: Page) -> Say | None:
-    """Hand in a plan. It includes every reason for which an earlier plan was refused."""
+    """Submit a plan. It includes every reason for which an earlier plan was refused."""
     if not page.plans or page.plan_waits:
         return None
     plan = " ".join(["I do what my task says.", *page.refusals])

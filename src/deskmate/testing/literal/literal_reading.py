@@ -340,9 +340,9 @@ class Page:
 
     @property
     def how_to_plan(self) -> PrintedCall:
-        """The call that hands in a plan, as it was printed."""
+        """The call that submits a plan, as it was printed."""
         if self._known.how_to_plan is None:
-            raise Stuck("I am in plan mode, and nothing says how to hand in a plan")
+            raise Stuck("I am in plan mode, and nothing says how to submit a plan")
         return self._known.how_to_plan
 
     def all_tasks_done(self, count: int) -> bool:

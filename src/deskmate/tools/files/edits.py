@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate, islice
 
-from deskmate.core.policy.secret_placeholders import Concealed, restore, stand_ins
+from deskmate.core.policy.secret_placeholders import Concealed, placeholders_in, restore
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.tools.clip import counted
@@ -95,7 +95,7 @@ def _ambiguous(path: str, lines: list[int]) -> str:
 
 
 def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
-    if unknown := [one for one in stand_ins(old) if one not in plain]:
+    if unknown := [one for one in placeholders_in(old) if one not in plain]:
         return (
             f"old_text contains {unknown[0]}, a placeholder for a secret, and {path} has no secret of that name. "
             "Use the lines around it instead."

@@ -28,8 +28,8 @@ from deskmate.core.policy.secret_placeholders import (
     conceal,
     exposed,
     has_marks,
+    placeholders_in,
     restore,
-    stand_ins,
 )
 from deskmate.core.prompt.prompts import Image
 from deskmate.core.values import frozen
@@ -144,7 +144,7 @@ async def _keep_picture(path: str, data: bytes, media_type: str, context: ToolCo
 def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) -> list[str]:
     """Return the requested lines, numbered, followed by notes on what else there is and how to read it.
 
-    The whole file is searched for secrets, because a part of a secret would not be recognized.
+    The whole file is searched for secrets, because a part of a secret would not be recognised.
     """
     total, first = len(lines_of(body)), arguments.offset
     if not total:
@@ -271,7 +271,7 @@ def _overwritten(path: str, before: str, content: str, redaction: Redaction) -> 
 
 def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) -> _Change:
     """Return a change. Raises ToolError if it would write an unknown placeholder, or damage or expose a secret."""
-    if strange := Counter(stand_ins(new.body, redaction)) - Counter(stand_ins(old.body, redaction)):
+    if strange := Counter(placeholders_in(new.body, redaction)) - Counter(placeholders_in(old.body, redaction)):
         raise ToolError(
             f"Nothing was written: {min(strange)} is not a secret of {path} and would be written literally. "
             "Use an environment variable instead, or copy the file that has the secret with cp"

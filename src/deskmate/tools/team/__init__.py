@@ -2,7 +2,7 @@
 
 task_tool       Task: start a subagent or a teammate
 send_message    SendMessage: mail, and both sides of a handshake
-exit_plan_mode  ExitPlanMode: hand in a plan
+exit_plan_mode  ExitPlanMode: submit a plan
 board_tools     TaskCreate, TaskGet, TaskUpdate, TaskList
 task_update     what a TaskUpdate changes, step by step
 team_tools      TeamCreate, TeamDelete

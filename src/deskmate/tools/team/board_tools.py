@@ -68,10 +68,10 @@ class CreateArguments(BoardArguments):
 
     subject: str = Field(min_length=1, description="what to do, in a few words")
     description: str = Field("", description="all that its owner needs to know")
-    active_form: str = Field("", description="shown while it is in progress: Writing tests")
+    active_form: str = Field("", description="shown while it is in progress, such as: Writing tests")
     blocked_by: TaskIds = Field((), description="numbers of the tasks it waits for")
     owner: str | None = Field(None, description="name of the member who gets it")
-    role: str | None = Field(None, description="only members with this role or name take it")
+    role: str | None = Field(None, description="only members with this role or name can take it")
     verify: str | None = Field(None, description="command that must succeed before the task counts as completed")
 
 
@@ -162,7 +162,7 @@ class TaskList(Described):
         board = await context.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not TaskStatus.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
-        lines = [clip([line(board, task) for task in listed], "Read any task with TaskGet")] if listed else []
+        lines = [clip([line(board, task) for task in listed], "Read any of them with TaskGet")] if listed else []
         if over := len(tasks) - len(listed):
             lines.append(f"({counted(over, 'completed task')} not listed)")
         return Result("\n".join(lines) or "The board is empty.")

@@ -1,4 +1,4 @@
-"""ExitPlanMode: hand in a plan."""
+"""ExitPlanMode: submit a plan."""
 
 from collections.abc import Iterable
 
@@ -18,13 +18,13 @@ from deskmate.tools.tool_base import Arguments, Described
 
 
 class PlanArguments(Arguments):
-    """The plan to hand in."""
+    """The plan to submit."""
 
     plan: str = Field(min_length=1, description="what you will change, where, and how you will check it")
 
 
 class ExitPlanMode(Described):
-    """Hands in plans."""
+    """Submits plans."""
 
     async def run(self, arguments: PlanArguments, context: ToolContext) -> Result:
         """Ask for approval. This replaces an older plan. Raises ToolError for a blank plan, or outside of plan mode."""

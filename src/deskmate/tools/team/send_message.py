@@ -164,7 +164,7 @@ async def _answer_to_stop(arguments: MailArguments, context: ToolContext) -> Res
 async def _answer_plan(arguments: MailArguments, context: ToolContext) -> Result:
     teammate, request_id, approve = _teammate(arguments, context), arguments.request_id, bool(arguments.approve)
     if is_planning(context.roster, context.me.name, owes_plan=context.memory.owes_plan):
-        raise ToolError("You are in plan mode yourself: hand in your own plan first. The user can answer this plan.")
+        raise ToolError("You are in plan mode yourself: submit your own plan first. The user can answer this plan.")
     # In a call repeated after a crash, the answer may have been sent already. The mailbox knows.
     plans = tuple(context.memory.plans.values()) if context.again else open_plans(context.memory, context.roster)
     if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):
@@ -172,7 +172,7 @@ async def _answer_plan(arguments: MailArguments, context: ToolContext) -> Result
         raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
     await context.mail.answer(teammate, response, id_=context.call)
-    text = "approved" if approve else "refused. It can hand in another plan."
+    text = "approved" if approve else "refused. It can submit another plan."
     return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
 
 

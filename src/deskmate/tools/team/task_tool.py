@@ -22,7 +22,7 @@ from deskmate.tools.tool_base import Arguments, Described
 _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 
 
-class ErrandArguments(Arguments):
+class TaskToolArguments(Arguments):
     """The prompt for a subagent, or the teammate to start."""
 
     description: str = Field("", description="a few words, shown to the user")
@@ -34,7 +34,7 @@ class ErrandArguments(Arguments):
     name: str = Field("", description="start a teammate with this name")
     team_name: SkipJsonSchema[str] = ""
     role: str = Field("", max_length=120, description="what the teammate is for. It takes tasks with this role")
-    model: str = Field("", description="another model than yours")
+    model: str = Field("", description="a model other than yours")
     mode: Mode | None = Field(None, description="permissions of the teammate, never wider than yours")
     plan_mode_required: bool = Field(
         False, description="the teammate plans first, and works after you approve its plan"
@@ -44,7 +44,7 @@ class ErrandArguments(Arguments):
 class TaskTool(Described):
     """Starts subagents and teammates."""
 
-    async def run(self, arguments: ErrandArguments, context: ToolContext) -> Result:
+    async def run(self, arguments: TaskToolArguments, context: ToolContext) -> Result:
         """Return the subagent's answer, or its id if it runs in the background. With a name, return who joined."""
         if arguments.name:
             return await _spawn(arguments, context)
@@ -63,11 +63,11 @@ class TaskTool(Described):
         )
 
 
-async def _spawn(arguments: ErrandArguments, context: ToolContext) -> Result:
+async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
     team = context.roster.team
     if arguments.run_in_background:
         raise ToolError(
-            "A teammate always runs beside you. Leave run_in_background out, or leave name out to start a subagent."
+            "A teammate always runs in the background. Leave out run_in_background. For a subagent, leave out name."
         )
     if arguments.team_name not in ("", team):
         raise ToolError(
@@ -92,7 +92,7 @@ async def _spawn(arguments: ErrandArguments, context: ToolContext) -> Result:
     )
 
 
-def _mode(arguments: ErrandArguments, context: ToolContext) -> Mode | None:
+def _mode(arguments: TaskToolArguments, context: ToolContext) -> Mode | None:
     """Return the mode of a new teammate, never wider than the caller's. None means the mode of the team."""
     mine, asked = context.roster.mode_of(context.me.name), arguments.mode
     if asked and asked.wider_than(mine):
@@ -101,10 +101,10 @@ def _mode(arguments: ErrandArguments, context: ToolContext) -> Mode | None:
     return mine if wanted is None and context.roster.mode.wider_than(mine) else wanted
 
 
-def _plans(arguments: ErrandArguments) -> bool:
+def _plans(arguments: TaskToolArguments) -> bool:
     return arguments.plan_mode_required or arguments.mode is Mode.PLAN
 
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [TaskTool("Task", text("tools/Task"), ErrandArguments)]
+    return [TaskTool("Task", text("tools/Task"), TaskToolArguments)]

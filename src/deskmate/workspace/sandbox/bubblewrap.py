@@ -264,7 +264,7 @@ def _await_bond(first: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not _BOUND.search(_status(first)):
         if time.monotonic() > deadline:
-            raise ValueError("bubblewrap did not go on")
+            raise ValueError("bubblewrap did not continue")
         time.sleep(_GLANCE_SECONDS)
 
 

@@ -3,7 +3,7 @@
 A path can be guarded only if something is there. So a placeholder is made, and removed when the last command that
 needs it is over, even if Deskmate was killed meanwhile. One list for all workspaces of a user says what was made, and
 which processes need it. It also says which links were in a git folder before its first command. So links that a
-command leaves there are recognized, even if Deskmate is killed.
+command leaves there are recognised, even if Deskmate is killed.
 """
 
 import contextlib

@@ -211,7 +211,7 @@ class TestCalls:
     def test_a_tool_with_an_endless_name_is_refused_in_few_words(self) -> None:
         world = idle()
         (call,) = says(world, "x" * 100_000)
-        told = f"There is no tool '{'x' * 80}' for you now. Use one of those you were given."
+        told = f"You do not have the tool '{'x' * 80}' now. Use one that you were given."
         assert decide(world.view) == Settle((call,), told)
 
     @pytest.mark.parametrize(("tool", "again"), [("read_file", True), ("SendMessage", True), ("bash", False)])
@@ -247,7 +247,7 @@ class TestCalls:
         assert list(world.memory.requests) == [edit]
         world.mail(USER, PermissionResponse(request_id=edit, approve=True))
         # What nobody was asked about gives way to the user's words, as always.
-        assert world.step() == Settle((after,), "Skipped: something more urgent came. Read it first.")
+        assert world.step() == Settle((after,), "Skipped: something more urgent came in. Read that first.")
         assert [world.step(), world.step()] == [Act((edit,)), Think()]
 
     @pytest.mark.parametrize(
@@ -535,7 +535,7 @@ class TestPlanning:
         assert [world.step(), world.step()] == [Notice(work_mode=works, closed=(call,)), Think()]
         assert world.memory.requests == {}
 
-    def test_a_lead_that_nobody_attends_rests_on_the_plan_it_handed_in(self) -> None:
+    def test_a_lead_that_nobody_attends_rests_on_the_plan_it_submitted(self) -> None:
         world = idle(LEAD)
         world.note(roster_records.PolicySet(by=USER, at=0, mode=Mode.PLAN, attended=False))
         world.mail(USER, Plain(content="change it"))

@@ -103,7 +103,7 @@ def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
     world.mail(USER, Plain(content="ModelCalls the cache."))
     assert decide(world.view) == Act((calls[0],))
     world.mail(USER, Interrupt())
-    assert decide(world.view) == Settle(tuple(calls), "Skipped: something more urgent came. Read it first.")
+    assert decide(world.view) == Settle(tuple(calls), "Skipped: something more urgent came in. Read that first.")
 
 
 def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:
@@ -148,4 +148,4 @@ def test_of_a_completion_that_nothing_is_known_of_the_rules_see_the_command_that
     world.note(roster_records.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
     action = decide(replace(world.view, attempts={}))
     assert isinstance(action, Settle)
-    assert (action.calls, action.text) == ((call,), "Denied by the rule 'deny bash'. Do without this call.")
+    assert (action.calls, action.text) == ((call,), "Denied by the rule 'deny bash'. Continue without this call.")

@@ -64,14 +64,14 @@ def test_a_role_that_nobody_here_has_is_said_with_those_there_are() -> None:
         Joined(name="cy", role="writer", at=0),
         MemberLeft(name="cy", at=1),
     )
-    said = 'Nobody here has role "writer". Roles here: "tester", "Backend".'
+    said = 'Nobody here has the role "writer". Roles here: "tester", "Backend".'
     assert untaken_text(team, Task(1, "s", role="writer")) == said
     assert untaken_text(team, Task(1, "s", role="backend")) == ""
     assert untaken_text(team, Task(1, "s", role="ann")) == ""
     assert untaken_text(team, Task(1, "s", role="lead")) == ""
     assert untaken_text(team, Task(1, "s", role="writer", owner="ann")) == ""
     assert untaken_text(team, Task(1, "s")) == ""
-    assert untaken_text(roster(), Task(1, "s", role="writer")) == 'Nobody here has role "writer". Roles here: none.'
+    assert untaken_text(roster(), Task(1, "s", role="writer")) == 'Nobody here has the role "writer". Roles here: none.'
     assert untaken_text(roster(), Task(1, "s")) == ""
 
 

@@ -132,7 +132,7 @@ def test_every_kind_of_question_says_what_is_asked_and_how_to_answer() -> None:
     )
     bare = question_item(Question("bob:1.0", "bob", 0.0, Shake.PERMISSION, "bash", {"command": "ls"}))
     assert [(item.asker, item.asks, item.subject) for item in (plan, call)] == [
-        ("bob", "hands in a plan", "a plan: First."),
+        ("bob", "submits a plan", "a plan: First."),
         ("bob (subagent)", "asks: may I use bash?", "bash ls"),
     ]
     assert [[(one.answer, one.effect) for one in item.choices] for item in (plan, call, bare)] == [

@@ -35,7 +35,7 @@ async def test_a_lead_that_is_parked_is_not_at_rest(harness: AppHarness) -> None
 
 
 def plans(asked: Asked) -> Say:
-    """Have a teammate hand in a plan, and leave it to the user."""
+    """Have a teammate submit a plan, and leave it to the user."""
     if member_of(asked) == "alice":
         return Say("I wait.") if step(asked) else Say("", [Use("ExitPlanMode", {"plan": "First this."})])
     if step(asked) == 0:

@@ -280,7 +280,7 @@ async def test_where_the_lead_answered_first_the_words_become_a_message_to_the_a
         await pilot.pause()
         assert (app.answers, in_front(app), app.query_one(Input).value) == ([], "alice", "")
         assert app.typed == "@carol too late"
-        assert ["carol is not open any more" in note.message for note in app._notifications] == [True]
+        assert ["carol is no longer open" in note.message for note in app._notifications] == [True]
 
 
 async def test_the_panel_is_there_only_while_somebody_asks(tmp_path: Path) -> None:

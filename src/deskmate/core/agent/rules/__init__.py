@@ -1,7 +1,7 @@
 """What an agent does next, and what is done about its process. Start reading at `decide`.
 
 decide      the next action, as an ordered table of rules
-end_of_run  how a run ends that nobody attends
+end_of_run  how an unattended run ends
 supervise   whether a teammate is started, ended, parked or let go
 quiet       whether a team, or an agent, has nothing left to do
 task_fit    which members can take a task by themselves

@@ -43,7 +43,7 @@ BATCH_SECONDS = 2.0
 WORDS = "words"
 # At most this many calls of one agent run at once.
 TOGETHER = 16
-_SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
+_SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer are run. Make this call again."
 
 
 def decide(view: View) -> Action:
@@ -58,7 +58,9 @@ def _gone(view: View) -> Action | None:
     if isinstance(view.me.status, Left):
         return Stop(view.me.status.reason, agreed=view.me.status.agreed)
     late = [id_ for id_ in view.memory.demands if view.waited.get(id_, 0.0) >= DEADLINE_SECONDS]
-    return Stop(f"forced: no answer to a shutdown request in {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
+    return (
+        Stop(f"forced: no answer to a shutdown request within {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
+    )
 
 
 def _moved(view: View) -> Action | None:
@@ -124,7 +126,7 @@ def _skip(view: View) -> Action | None:
         for call in memory.calls.values()
         if not call.began and call.id not in waiting and (memory.halted or call.request is None)
     )
-    return Settle(fresh, "Skipped: something more urgent came. Read it first.") if fresh else None
+    return Settle(fresh, "Skipped: something more urgent came in. Read that first.") if fresh else None
 
 
 def _waits(view: View, call: OpenCall) -> bool:
@@ -220,7 +222,7 @@ def _park(view: View) -> Action | None:
 
 
 def _plan_is_answer(view: View) -> Action | None:
-    """Let the lead of an unattended run rest on the plan that it just handed in: only the user can answer it."""
+    """Let the lead of an unattended run rest on the plan that it just submitted: only the user can answer it."""
     alone = view.me.kind is AgentKind.LEAD and not view.roster.attended and view.memory.steps
     return _await_answer(view) if alone else None
 

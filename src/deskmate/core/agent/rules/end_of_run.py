@@ -1,4 +1,4 @@
-"""How a run ends that nobody attends.
+"""How an unattended run ends.
 
 `decide` says when an agent rests. In such a run, `end_of_run` then says what comes next. A lead that rests while its
 own background commands run is reminded of them once. Then they are stopped. A lead that rests while its team is quiet

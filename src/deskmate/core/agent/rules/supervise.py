@@ -157,7 +157,7 @@ class Await:
 
 @frozen
 class Finish:
-    """Supervise this teammate no longer."""
+    """Stop supervising this teammate."""
 
 
 Deed: TypeAlias = Launch | Cut | GiveUp | Revive | LetGo | Await | Finish

@@ -16,7 +16,7 @@ def untaken_text(roster: RosterState, task: Task) -> str:
         return ""
     if task.role:
         roles = listed(list(dict.fromkeys(quoted(one_line(member.role)) for member in _teammates(here) if member.role)))
-        return f"Nobody here has role {quoted(one_line(task.role))}. Roles here: {roles or 'none'}."
+        return f"Nobody here has the role {quoted(one_line(task.role))}. Roles here: {roles or 'none'}."
     if not _teammates(here):
         return ""
     return "No teammate takes it automatically, because every teammate is read-only. Give it an owner or a role."
@@ -37,7 +37,7 @@ def orphans_text(roster: RosterState, board: BoardState, since: int, creators: I
     if not orphans:
         return ""
     roles = listed(list(dict.fromkeys(quoted(one_line(task.role or "")) for task in orphans)))
-    return f"Nobody on the team has role {roles} any more, so nobody takes {ids(task.id for task in orphans)}."
+    return f"Nobody on the team has the role {roles} any more, so nobody can take {ids(task.id for task in orphans)}."
 
 
 def _here(roster: RosterState) -> list[Member]:

@@ -72,14 +72,14 @@ def answer(folder: Path | None, team: str | None, id_: str | None, word: Answer,
 
 
 def _later(team: str, *, live: bool) -> str:
-    return "" if live else f"\nThe team is not running. It gets this after: deskmate resume {team}"
+    return "" if live else f"\nThe team is not running. To continue it, run: deskmate resume {team}"
 
 
 def stop(folder: Path | None, team: str | None, name: str) -> int:
     """Ask a teammate to leave, and wait for the result."""
     stopped = _wait_for(partial(user_actions.stop, folder, team, name, note))
     said = f": {one_line(stopped.words)}" if stopped.words else ""
-    word = {"left": "left", "refused": "refused to stop", "waiting": "has not stopped"}[stopped.end]
+    word = {"left": "left", "refused": "refused to leave", "waiting": "has not left"}[stopped.end]
     return put([f"{stopped.member}@{stopped.team} {word}{said}"]) or EXIT_CODES[stopped.end]
 
 
@@ -100,8 +100,8 @@ def done(folder: Path | None, team: str | None, task: str) -> int:
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:
-    """Remove a task from the board."""
-    return _put_task("dropped", _wait_for(partial(user_actions.drop_task, folder, team, task)))
+    """Delete a task from the board."""
+    return _put_task("deleted", _wait_for(partial(user_actions.drop_task, folder, team, task)))
 
 
 def _wait_for(deed: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -52,7 +52,7 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
         return code
     if asks and not sys.stdin.isatty():
         raise Refused(
-            "Nothing was accepted, because there is no terminal to ask at", "To accept everything, add --yes."
+            "Nothing was accepted, because there is no terminal to ask in", "To accept everything, add --yes."
         )
     if asks and not click.confirm("accept?", err=True):
         note("Nothing was accepted.")

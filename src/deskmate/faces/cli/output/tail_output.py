@@ -30,7 +30,7 @@ def tail(folder: Path | None, team: str | None, name: str, *, last: int, follows
     # Format all entries, so that a result finds the name of its call.
     told = [page.lines(number, entry) for number, entry in seen.entries]
     if len(told) > last:
-        warn(f"{len(told) - last:,} entries before these. To see all: -n {len(told)}")
+        warn(f"{len(told) - last:,} earlier entries are not shown. To see all, add: -n {len(told)}")
     elif not told:
         warn(f"the transcript of '{name}' is empty")
     code = put([line for lines in told[-last:] for line in lines], seen.damage)
@@ -107,7 +107,7 @@ def _under(title: str, text: str) -> Iterator[str]:
     yield from (f"    {line}" for line in lines[:_RESULT_LINES])
     if len(lines) > _RESULT_LINES:
         left = len(lines) - _RESULT_LINES
-        yield f"    … {left:,} more line{'' if left == 1 else 's'}. To see all: --json"
+        yield f"    … {left:,} more line{'' if left == 1 else 's'}. To see all, add: --json"
 
 
 def _short(line: str) -> str:

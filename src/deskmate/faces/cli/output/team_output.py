@@ -41,7 +41,7 @@ def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
     home = f" (from {team.home})" if team.home else ""
     playing = f"{team.state} ({team.holder})" if team.live else team.state
     done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
-    written = f"written {ago(now - team.written)} ago" if team.written else "never written"
+    written = f"active {ago(now - team.written)} ago" if team.written else "never active"
     confined = sandbox_of(team.sandbox)
     head = _fitting(f"{team.name}{home}", [playing, confined, done, dollars(team.spent), written], sheet.cells)
     rows = [_member_row(team, member, now) for member in team.members]

@@ -46,7 +46,7 @@ def first_piped() -> str:
     """Return the first text of stdin that is not blank. Raises Refused if there is none."""
     if text := next_piped():
         return text
-    raise Refused("stdin is empty, so there is no message", 'Pipe text in, or type it: deskmate "TEXT"')
+    raise Refused("There is no message: stdin is empty", 'Pipe text in, or type it: deskmate "TEXT"')
 
 
 def next_piped() -> str | None:

@@ -221,7 +221,7 @@ class _Conversation:
         """Report what could not be finished, now that nobody can answer. Return the exit code."""
         for question in session.questions:
             item = question_item(question)
-            does = "hands in" if question.shake is Shake.PLAN else "asks for"
+            does = "submits" if question.shake is Shake.PLAN else "asks for"
             what = one_line(f"{item.asker} {does} {subject_line(item)}")
             self._progress.note(f"deskmate: {what}, and nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
@@ -251,9 +251,9 @@ class _Conversation:
         if self._pressed - before < TWICE_SECONDS:
             self._reins.pull()
         elif talk.commands.stop():
-            self._progress.note("Your command is stopped. Press Ctrl-C again to leave")
+            self._progress.note("Your command was stopped. Press Ctrl-C again to leave")
         elif LEAD in session.busy:
-            self._progress.note("The lead is interrupted. Press Ctrl-C again to leave")
+            self._progress.note("The lead was interrupted. Press Ctrl-C again to leave")
             self._interrupting = asyncio.ensure_future(self._interrupt(talk))
         else:
             self._progress.note("Press Ctrl-C again to leave")

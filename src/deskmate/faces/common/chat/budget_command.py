@@ -44,7 +44,7 @@ def budget_lines(session: "Session") -> list[str]:
         f"time: {session.seconds:.0f} s of {_amount(caps.seconds, '{:g} s')}",
         f"steps: at most {caps.steps} in one turn",
         f"members: {here} of {_amount(caps.members, '{}')}",
-        "To set one: /budget NAME NUMBER, as in /budget money 5",
+        "To set one: /budget LIMIT NUMBER, as in /budget money 5",
     ]
 
 
@@ -64,12 +64,12 @@ async def set_cap(session: "Session", name: str, number: str) -> list[str]:
     if not 0 < value < float("inf"):
         raise Refused(f"'{number[:80]}' is not a number above 0", f"Write it as in: /budget {name} 5")
     going = await session.set_cap(**{cap.field: value})
-    said = f"{name}: {value:,} until you leave. To set it at the next start, use {cap.flag}"
+    said = f"{name}: {value:,} until you leave. To set it from the start, use {cap.flag}"
     return [said, *([f"{', '.join(going)} can continue"] if going else [])]
 
 
 def parked_line(name: str, why: str) -> str:
-    """Return a line about a member that a cap keeps from going on, with the command that raises the cap."""
+    """Return a line about a member that a cap keeps from continuing, with the command that raises the cap."""
     return f"{name} cannot continue: {with_way_on(why, name)}"
 
 

@@ -33,33 +33,35 @@ _TEAM = (
     ChatCommand("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
 )
 _ANSWERS = (
-    ChatCommand("questions", "/questions", "show what waits for your answer"),
+    ChatCommand("questions", "/questions", "show the questions that wait for your answer"),
     ChatCommand("yes", "/yes [N,…]", "allow what is asked; N: the number of the question", most=1),
-    ChatCommand("always", "/always [N,…]", "allow it and everything like it; for a plan: also accept edits", most=1),
+    ChatCommand(
+        "always", "/always [N,…]", "allow this and all similar calls; for a plan: also accept its edits", most=1
+    ),
     ChatCommand("no", "/no [N,…] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
 )
 _SETTINGS = (
     ChatCommand(
         "mode",
         "/mode [MODE [NAME] | drop RULE]",
-        "show what is permitted; set a mode, delegate, or drop a rule",
+        "show what is permitted, set a mode, delegate, or remove a rule",
         most=None,
         aliases=("permissions",),
     ),
-    ChatCommand("delegate", "/delegate [off]", "let the lead leave the work to its teammates, or end that", most=1),
+    ChatCommand("delegate", "/delegate [off]", "make the lead leave the work to its teammates, or end this", most=1),
     ChatCommand("model", "/model [PROVIDER:MODEL]", "show the model, or use another one", most=1),
     ChatCommand(
         "budget",
-        "/budget [CAP NUMBER]",
-        "show the limits and what is used of them, or set one",
+        "/budget [LIMIT NUMBER]",
+        "show the limits and how much of each is used, or set one",
         most=2,
         aliases=("limits",),
     ),
     ChatCommand("theme", "/theme [NAME]", "show the colour themes, or use another one", most=1),
-    ChatCommand("config", "/config", "show what is set, and where", aliases=("settings",)),
+    ChatCommand("config", "/config", "show the settings, and where each is set", aliases=("settings",)),
 )
 _CONVERSATION = (
-    ChatCommand("status", "/status", "show team, model, mode, context, cost and workspace"),
+    ChatCommand("status", "/status", "show the team, model, mode, context, cost and workspace"),
     ChatCommand("context", "/context [NAME]", "show how full a member's context is, and with what", most=1),
     ChatCommand("cost", "/cost", "show what the team has used and spent", aliases=("usage",)),
     ChatCommand("diff", "/diff [FILE]", "show what the team changed with its file tools", most=1),
@@ -73,7 +75,7 @@ _CONVERSATION = (
         most=None,
         aliases=("new", "reset"),
     ),
-    ChatCommand("doctor", "/doctor", "check machine, settings, workspace and this team"),
+    ChatCommand("doctor", "/doctor", "check the machine, settings, workspace and this team"),
     ChatCommand("help", "/help", "show this list", aliases=("?",)),
     ChatCommand("quit", "/quit", "leave; you can continue the team later", aliases=("exit",)),
 )

@@ -115,7 +115,7 @@ class Talk:
         name, words = _parted(text[1:])
         if not name or not words:
             raise Refused(
-                "@ needs a name and a message",
+                "@ must be followed by a name and a message",
                 "To write to a teammate: @NAME WORDS\nTo send this text to the lead, start it with @@.",
             )
         name = self._session.spelled(name)
@@ -188,7 +188,7 @@ class Talk:
                 return _plain(f"written to {await export(self._session, rest)}")
             case "compact":
                 await self._session.make_room(rest)
-                return _plain("The lead's conversation is summarised as soon as no tool call is running")
+                return _plain("The lead's conversation will be summarised as soon as no tool call is running")
             case shown:
                 return await self._show(shown, words)
 
@@ -242,7 +242,7 @@ class Talk:
         match deed:
             case "interrupt":
                 await session.interrupt(name)
-                return _plain(f"{name} is interrupted. It waits until you write to it")
+                return _plain(f"{name} was interrupted. It waits until you write to it")
             case "resume":
                 if capped := self._capped(name):
                     return capped
@@ -269,23 +269,25 @@ class Talk:
 
     async def _copy(self) -> Lines:
         if self._actions.copy is None:
-            raise Refused("There is no terminal to copy with", "To write the conversation to a file: /export")
+            raise Refused("Copying needs the terminal UI or a terminal", "To write the conversation to a file: /export")
         text = await last_answer(self._session)
         self._actions.copy(text)
         return _plain(f"copied the lead's last answer, {len(text):,} characters")
 
     def _theme(self, name: str) -> list[str]:
         if self._actions.theme is None:
-            return ["The plain chat has the colours of your terminal. To turn them off, set NO_COLOR=1"]
+            return ["The plain chat uses the colours of your terminal. To turn them off, set NO_COLOR=1"]
         return self._actions.theme(name)
 
 
 def _unknown(name: str) -> Refused:
     """Return the error for a command that does not exist, in one line."""
     if "/" in name:
-        return Refused(f"No command /{name[:80]}. To say this to the lead, begin with //")
+        return Refused(f"There is no command /{name[:80]}. To send this to the lead, begin with //")
     near = nearest(name)
-    return Refused(f"No command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists them.'}")
+    return Refused(
+        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
+    )
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -307,9 +309,11 @@ def _damage(damage: tuple[str, ...]) -> Lines:
 
 
 def _help(sheet: Sheet) -> Lines:
-    words = [["WORDS", "say something to the lead"], ["@NAME WORDS", "say something to a teammate"]]
-    words.append(["@all WORDS", "say something to everybody on the team"])
+    words = [["WORDS", "send a message to the lead"], ["@NAME WORDS", "send a message to a teammate"]]
+    words.append(["@all WORDS", "send a message to everybody on the team"])
     rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
     rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
-    rows += [["#NOTE", "add a note to the notes of the project"]]
-    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say something that begins with / or @; so do !! and ##"]], gives=1)
+    rows += [["#NOTE", "add a note to the project's notes"]]
+    return sheet.lines(
+        [*rows, ["//WORDS, @@WORDS", "send a message that begins with / or @; !! and ## work the same way"]], gives=1
+    )

@@ -98,7 +98,7 @@ def _ranked(typed: str, found: Sequence[Completion], key: Callable[[Completion],
 
 
 class FileList:
-    """The files that can be mentioned. `find`: returns the files that a glob pattern matches, latest changed first."""
+    """The files that can be mentioned. `find`: returns the files that a glob pattern matches, newest change first."""
 
     def __init__(self, find: Callable[[str], Awaitable[list[str]]]) -> None:
         self._find = find

@@ -92,7 +92,7 @@ def agent_type_lines(sheet: Sheet) -> list[CleanLine]:
 def config_lines(session: "Session") -> list[str]:
     """Return where the settings are, and everything that is set. Keys are not shown."""
     settings = session.settings
-    there = "" if settings.file.exists() else " (there is no such file)"
+    there = "" if settings.file.exists() else " (this file does not exist)"
     lines = [f"your settings: {settings.file}{there}"]
     if (project := session.workspace / ".deskmate/settings.toml").exists():
         lines.append(f"settings of this project, which can only narrow yours: {project}")

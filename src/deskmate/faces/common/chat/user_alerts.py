@@ -114,7 +114,7 @@ class UserAlerts:
         except (OSError, subprocess.TimeoutExpired) as error:
             if not self._failed:
                 self._failed = True
-                self._note(f"The command of the setting notify failed: {error}")
+                self._note(f"The command in the setting `notify` failed: {error}")
 
     def _show_title(self, title: str) -> None:
         if title != self._title:

@@ -79,13 +79,18 @@ class UserCommands:
         environ = environment()
         added = await to_thread.run_sync(add_note, self._workspace, text, state_folder(environ))
         self._untold.append(framed("user-note", text, {"file": added.path}))
-        ask = "" if added.trusted else ". You are asked whether to trust this file at the next start"
-        return [f"added to {added.path}{ask}", "The lead gets it with your next message, new teams from their start"]
+        ask = "" if added.trusted else ". At the next start, you are asked whether to trust this file"
+        return [
+            f"added to {added.path}{ask}",
+            "The lead gets it with your next message, and new teams get it when they start",
+        ]
 
     async def run(self, command: str) -> list[str]:
         """Run a command in the user's shell. Return the lines to show. Raises Refused if it cannot be started."""
         if self._running is not None:
-            raise Refused("Another command of yours is running", "Wait for its end, or stop it: Ctrl-C or Esc.")
+            raise Refused(
+                "Another of your commands is still running", "Wait until it ends, or stop it with Ctrl-C or Esc."
+            )
         environ = environment()
         status, output = await self._run(environ.get("SHELL") or "/bin/sh", command)
         text = redaction_of(environ=environ).text(output.decode("utf-8", "replace")).rstrip("\n")

@@ -103,7 +103,7 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Nudged():
             yield NoticeItem(key, "was reminded", entry.text)
         case entries.Reported():
-            left = f"is idle with task #{entry.task} unfinished" if entry.task else "handed in no plan"
+            left = f"is idle with task #{entry.task} unfinished" if entry.task else "submitted no plan"
             yield NoticeItem(key, left if member == LEAD else f"{left}. The lead was told")
         case entries.Agreed():
             yield NoticeItem(key, "agreed to leave", minor=True)
@@ -114,9 +114,9 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Compacted():
             yield SummaryItem(key, entry.summary)
         case entries.Cleared():
-            yield NoticeItem(key, "made room: old results are cleared", minor=True)
+            yield NoticeItem(key, "made room: cleared old results", minor=True)
         case entries.SummaryRequested():
-            yield NoticeItem(key, "the user wants a summary of the conversation", entry.focus, minor=True)
+            yield NoticeItem(key, "the user asked for a summary of the conversation", entry.focus, minor=True)
         case entries.SummaryDropped():
             yield NoticeItem(key, "no summary was made")
         case entries.Overflowed():

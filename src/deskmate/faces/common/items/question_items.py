@@ -80,7 +80,7 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
     match question.shake:
         case Shake.PLAN:
             subject, always = f"a plan: {question.plan}"[:_SUBJECT_CHARS], Choice("always", "yes, and accept edits")
-            return QuestionItem(question, "hands in a plan", "a plan", subject, always)
+            return QuestionItem(question, "submits a plan", "a plan", subject, always)
         case Shake.PERMISSION:
             rule = None if question.rule is None else Choice("always", f"adds the rule: {question.rule}")
             request = f"may I use {question.tool}?"

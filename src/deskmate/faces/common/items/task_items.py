@@ -10,7 +10,7 @@ from deskmate.core.values import frozen
 
 
 class TaskState(StrEnum):
-    """How far a task is, in the words that people see."""
+    """How far the work on a task has got, in the words that people see."""
 
     FREE = "free"
     GIVEN = "given"

@@ -106,7 +106,7 @@ class CallItem:
 
     @property
     def plan(self) -> str:
-        """The plan that it hands in, in Markdown; empty if it hands in none."""
+        """The plan that it submits, in Markdown; empty if it submits none."""
         plan = self.arguments.get("plan")
         return plan if self.tool == "ExitPlanMode" and isinstance(plan, str) else ""
 

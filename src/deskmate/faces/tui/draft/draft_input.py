@@ -255,20 +255,20 @@ class Draft(TextArea):
             self._dismissed = None if word is None else self._dismissed
             self._menu.close()
         elif word.sign == "/":
-            self._menu.offer("commands: Tab takes, Enter runs", command_completions(word.rest))
+            self._menu.offer("commands: Tab inserts, Enter runs", command_completions(word.rest))
         else:
             self._offer_mentions(word.rest)
             self._look_for_files(word.rest)
 
     def _offer_mentions(self, typed: str, trouble: str = "") -> None:
         found = mention_completions(typed, self._members(), self._listed)
-        self._menu.offer("members and files: Tab takes", found, trouble)
+        self._menu.offer("members and files: Tab inserts", found, trouble)
 
     def _offer_history(self) -> None:
         wanted = self.text.lower()
         texts = dict.fromkeys(text for text in reversed(self._before) if wanted in text.lower())
         found = [Completion(" ".join(text.split()), text) for text in texts]
-        self._menu.offer("typed before: Enter takes, Ctrl-R next, Esc goes back", found, "" if found else "no match")
+        self._menu.offer("typed before: Enter inserts, Ctrl-R next, Esc goes back", found, "" if found else "no match")
 
     @work(group="files", exclusive=True)
     async def _look_for_files(self, typed: str) -> None:

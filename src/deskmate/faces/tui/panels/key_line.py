@@ -61,7 +61,7 @@ OWN = {
     "questions": (
         KeyHint("down", "↑↓", "choose", 0),
         KeyHint("enter", "Enter", "answer", 0),
-        KeyHint("end", "End", "rest of it", 1),
+        KeyHint("end", "End", "show more", 1),
         KeyHint("right", "→", "next question", 3),
         KeyHint("escape", "Esc", "write", 0),
     ),

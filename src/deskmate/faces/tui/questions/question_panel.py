@@ -75,7 +75,7 @@ class QuestionsPanel(Widget):
         """A question is in front that has not had the keys yet."""
 
     class Unanswered(Message):
-        """Words for a question that is not open any more, as a message to its asker."""
+        """Words for a question that is no longer open, as a message to its asker."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -238,7 +238,7 @@ class QuestionsPanel(Widget):
         if self._is_read:
             return "Not yet: read the rule first."
         if not self._sheet.window:
-            return "Not yet: too small to show it. Type /questions."
+            return "Not yet: the window is too small to show it. Type /questions."
         below = len(self._body[1]) - self._offset - self._sheet.window
         return f"Not yet: {below:,} line{'' if below == 1 else 's'} below. Press End first."
 
@@ -279,13 +279,13 @@ class QuestionsPanel(Widget):
             self._send(question, "no", words)
 
     def _end_words_for_nobody(self) -> None:
-        """Keep the words for a question that is not open any more: they become a message to its asker."""
+        """Keep the words for a question that is no longer open: they become a message to its asker."""
         question = self._spoken_to
         if question is not None and not self._queue.has(question):
             typed = self._line.value
             self.action_unsay()
             self.notify(
-                f"The question of {shown_name(question.member)} is not open any more. "
+                f"The question of {shown_name(question.member)} is no longer open. "
                 "Your words are in the draft: Enter sends them as a message.",
                 markup=False,
             )
