@@ -55,7 +55,7 @@ async def test_status_tells_team_model_mode_context_cost_and_workspace(harness: 
     assert told["model"].startswith("anthropic:")
     assert re.fullmatch(r"about [\d,]+ of 200,000 tokens, \d %", told["context"])
     assert told["members"] == "1"
-    assert told["cost"].endswith("for 1 call")
+    assert told["cost"].endswith("for 1 model call")
     assert lines[-1] == f"deskmate {__version__}"
 
 

@@ -125,8 +125,8 @@ def test_it_says_who_did_what_and_where_to_look(watched: Watched) -> None:
         ("4", "analyst"),
     ]
     assert f"  cd {watched.folder}\n" in stdout
-    # By its path, if the shell does not find it.
-    assert re.search(r"deskmate'? board graphql +# the tasks\n", stdout)
+    # A short command, with its comment above. If the shell does not find it, its folder is put on the path first.
+    assert "  # the tasks\n  deskmate board graphql\n" in stdout
     assert re.search(r"^  cd YOUR/PROJECT && .*deskmate'?\n", stdout, re.MULTILINE)
     assert len(list(watched.folder.glob(".teams/*/*_transcript.jsonl"))) == 4
     assert "\x1b" not in stdout + watched.ended.stderr

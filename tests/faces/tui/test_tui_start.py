@@ -150,7 +150,7 @@ def test_words_are_typed_answered_and_left_with_a_way_back(place: ChatProgram) -
         terminal.type("good morning\r")
         terminal.see("I am here.")
         parting = terminal.leave()
-    assert "team main: 1 call, $" in parting
+    assert "team main: 1 model call, $" in parting
     assert "To continue, run: deskmate --team main" in parting
     with AtScreen(place, "--team", "main") as terminal:
         terminal.see("good morning")

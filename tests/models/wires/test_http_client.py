@@ -179,7 +179,8 @@ async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: Exception
 
 
 @pytest.mark.parametrize(
-    ("error", "why"), [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "no answer in 10 s")]
+    ("error", "why"),
+    [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "no answer within 10 s")],
 )
 async def test_a_server_without_a_connection_is_named_by_its_address(error: Exception, why: str) -> None:
     raised = await failure_of(Provider(refuse=error))
