@@ -147,10 +147,11 @@ class Progress:
         self._write(f"{self._line(member, text)}\n")
 
     def _show_whole(self, member: str, text: str) -> None:
-        """Print a text that must not be cut, on a terminal in several lines."""
+        """Print a text that must not be cut. In a window it is wrapped, in a pipe it is one line."""
         line = f"{one_line(f'[{member}{self._team}]')} {one_line(text)}"
-        width = max(self._cells() - 1, _LEAST_CELLS)
-        self.note("\n".join(textwrap.wrap(line, width, subsequent_indent="  ")) if self._terminal else line)
+        cells = self._cells()
+        wrapped = textwrap.wrap(line, max(cells - 1, _LEAST_CELLS), subsequent_indent="  ")
+        self.note(line if cells == PIPE_CELLS else "\n".join(wrapped))
 
     def _show_live(self, member: str, text: str) -> None:
         if self._terminal and text and not self._output_stream.behind:
