@@ -60,8 +60,16 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
         stage.tell(f"{'deskmate: interrupted' if last.code == INTERRUPTED else ''}\nThe files are in {folder}".lstrip())
         return last.code
     page = last_page(folder, records, (first.pid, last.pid) if first.is_killed else None)
-    print("\n".join(("", *page.lines)))
+    print("\n".join(("", *(_wrapped(line, cells_of(sys.stdout.fileno())) for line in page.lines))))
     return 0 if page.passed else RED
+
+
+def _wrapped(line: str, cells: int) -> str:
+    """Return a line of the last page, wrapped if it is a sentence. A command must stay on one line."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if len(line) <= cells or line.startswith(("  cd ", "  export ")):
+        return line
+    return textwrap.fill(line, cells, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True, slots=True)
