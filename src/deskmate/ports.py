@@ -174,7 +174,6 @@ class Workspace(Protocol):
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         """Run a shell command until it ends, times out, reaches its output cap or is cancelled. Nothing of it survives.
-
         All its output is kept in `blob` once it is more than fits in `Ran`. `printed` shows the output so far.
         """
 
@@ -186,6 +185,26 @@ class Workspace(Protocol):
 
     async def blob(self, path: str) -> bytes:
         """Return what was stored under a path."""
+
+
+class MemberTree(Protocol):
+    """A member's own copy of the repository. Others see its work once that is merged into the team's branch."""
+
+    @property
+    def branch(self) -> str:
+        """The branch that the work is merged into."""
+
+    async def offer(self, message: str) -> str:
+        """Commit everything that is new, and take it into the repository. Return the commit of the tree."""
+
+    async def is_merged(self, commit: str) -> bool:
+        """Tell whether the work of a commit is in the branch."""
+
+    async def update(self) -> bool:
+        """Bring the tree to the tip of the branch. Return False if it has work that is not merged."""
+
+    async def merge_branch(self) -> None:
+        """Merge the branch into the tree, and leave conflicts in the files."""
 
 
 class Background(Protocol):
@@ -207,7 +226,7 @@ class Launcher(Protocol):
     async def play(self, name: str) -> None:
         """Run a member until it leaves; raise the error that stopped it.
 
-        When this ends, even by cancellation, nobody runs the member and nothing that it started still runs.
+        When this ends, even by cancellation, nothing of the member runs, and nothing that it started.
         """
 
 
@@ -244,20 +263,26 @@ class Tasks(Protocol):
     ) -> Task:
         """Mark a task as done."""
 
+    async def offer(
+        self, by: str, task: int, epoch: int, commit: str, *, receipt: Receipt | None = None, cause: str | None = None
+    ) -> Task:
+        """Offer the work on a task for merging."""
+
+    async def settled(self, task: int, offer: int) -> Task:
+        """Return a task once the work that record `offer` offered is merged or returned."""
+
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
         """Delete a task and every edge to and from it."""
 
 
 class Delivered(Protocol):
-    """The recipients of a broadcast."""
+    """The recipients of a broadcast: members whose mailbox has it, and members it did not reach."""
 
     @property
-    def reached(self) -> tuple[str, ...]:
-        """Members whose mailbox has it."""
+    def reached(self) -> tuple[str, ...]: ...
 
     @property
-    def missed(self) -> tuple[str, ...]:
-        """Members it did not reach."""
+    def missed(self) -> tuple[str, ...]: ...
 
 
 class Mail(Protocol):
@@ -319,14 +344,15 @@ class ToolContext(Protocol):
         """Found a team and work there from now on; raise BadName, or Refused if a team of that name exists."""
 
     async def close(self) -> str:
-        """Close the team founded last and work at home again; return where all of it is kept.
-
-        Members still here are asked to stop and waited for. Each must stop within its deadline.
-        """
+        """Ask members still here to stop, close the team created last and go back; return where all of it is kept."""
 
     @property
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
+
+    @property
+    def tree(self) -> MemberTree | None:
+        """The agent's own tree, or None if it works in the folder of the user."""
 
     @property
     def redaction(self) -> Redaction:

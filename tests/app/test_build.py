@@ -37,9 +37,9 @@ def test_certificates_are_checked_unless_every_model_is_asked_in_the_clear(
 def test_a_cap_that_could_never_be_reached_is_refused(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), **KEYS, "DESKMATE_MODEL": "openai:llama-of-my-own"}
     check_model(load(environ))
-    with pytest.raises(BadSettings, match="so --max-cost cannot work"):
+    with pytest.raises(BadSettings, match="--max-cost"):
         check_model(load(environ, {"max_cost": 1.0}))
-    with pytest.raises(BadSettings, match="so max_member_cost cannot work"):
+    with pytest.raises(BadSettings, match="max_member_cost"):
         check_model(load(environ, {"max_member_cost": 1.0}))
     check_model(load(environ, {"max_tokens": 1, "max_member_tokens": 1}))
 

@@ -10,6 +10,7 @@ After that its folder is never made again.
 from pathlib import Path
 
 from deskmate.core.agent.entries import Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
 from tests.formats.make import Line, file_of
 
 HERE = Path(__file__).parent / "v3"
@@ -23,7 +24,22 @@ LEAD: list[Line] = [
     Overflowed(),
 ]
 
-STREAMS: dict[str, tuple[str, list[Line]]] = {"log/lead": ("teams/demo/lead_transcript.jsonl", LEAD)}
+_AT = 1_700_000_000.0
+_RECEIPT = Receipt(command="pytest -q", workspace="/trees/demo/alice", exit=0, output="3 passed")
+_COMMITS = ("1f" * 20, "2e" * 20, "3d" * 20)
+BOARD: list[Line] = [
+    Created(by="lead", at=_AT, task=1, subject="Write the parser", owner="alice", verify="pytest -q"),
+    Claimed(by="alice", at=_AT + 1, task=1, epoch=0),
+    Offered(by="alice", at=_AT + 2, cause="alice:4.0", task=1, epoch=0, commit=_COMMITS[0], receipt=_RECEIPT),
+    Returned(by="alice", at=_AT + 3, task=1, offer=3, reason="It conflicts with deskmate/demo in größe.py."),
+    Offered(by="alice", at=_AT + 4, cause="alice:6.0", task=1, epoch=0, commit=_COMMITS[1], receipt=_RECEIPT),
+    Completed(by="alice", at=_AT + 5, task=1, epoch=0, receipt=_RECEIPT, merged=_COMMITS[2]),
+]
+
+STREAMS: dict[str, tuple[str, list[Line]]] = {
+    "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
+    "board": ("tasks/demo/board.jsonl", BOARD),
+}
 
 
 def files() -> dict[str, bytes]:

@@ -100,7 +100,7 @@ def damaged(workspace: Path, stream: str, number: int, kind: str) -> Damaged:
     where = f"{on_disk(workspace, stream)}:{number}"
     if kind == "torn":
         return Damaged(number, "torn", where, "an append that never finished, fenced by the next writer")
-    return Damaged(number, "lost", where, "no record, or its checksum does not hold")
+    return Damaged(number, "lost", where, "not a record, or its checksum is wrong")
 
 
 def expected_items(workspace: Path, stream: str) -> list[Item]:

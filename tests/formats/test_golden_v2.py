@@ -47,7 +47,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
     PlanVerdict,
     CapsSet,
 )
-NEVER_SET = {("RosterLossAccepted", "by"), ("BoardLossAccepted", "cause")}
+NEVER_SET = {("RosterLossAccepted", "by"), ("BoardLossAccepted", "cause"), ("Returned", "cause")}
 
 
 @pytest.fixture

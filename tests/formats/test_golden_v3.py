@@ -9,6 +9,9 @@ import pytest
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.records import Record
+from deskmate.core.team import tasks
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
@@ -22,8 +25,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[JsonlStore]:
-    shutil.copytree(HERE / "teams", tmp_path / ".teams")
-    (tmp_path / ".tasks" / "demo").mkdir(parents=True)
+    for top in ("teams", "tasks"):
+        shutil.copytree(HERE / top, tmp_path / f".{top}")
     store = JsonlStore.open(tmp_path, "demo")
     yield store
     store.close()
@@ -49,6 +52,11 @@ async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversa
     memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
     assert (memory.focus, memory.overflowed) == ("the schema", True)
     assert memory == _remembered()
+
+
+async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: JsonlStore) -> None:
+    task = fold(tasks.EMPTY, await store.read("board")).tasks[1]
+    assert (task.status, task.merged, task.offer, task.returned) == (TaskStatus.COMPLETED, "3d" * 20, None, "")
 
 
 def _remembered() -> Memory:

@@ -384,20 +384,20 @@ async def play(harness: AppHarness, provider: FakeProvider, *words: str, stdin: 
 @pytest.mark.parametrize(
     ("words", "stdin", "code", "complaint"),
     [
-        (["bob", "--team", TEAM], "{}\n", 2, "deskmate: There is no teammate 'bob' in team 'main'\nTeammates: alice\n"),
-        ([LEAD, "--team", TEAM], "{}\n", 2, "deskmate: There is no teammate 'lead' in team 'main'\nTeammates: alice\n"),
-        ([ALICE, "--team", "other"], "{}\n", 2, "deskmate: There is no team 'other' in {place}\nTeams there: main.\n"),
+        (["bob", "--team", TEAM], "{}\n", 2, "deskmate: There is no teammate 'bob' in team 'main'"),
+        ([LEAD, "--team", TEAM], "{}\n", 2, "deskmate: There is no teammate 'lead' in team 'main'"),
+        ([ALICE, "--team", "other"], "{}\n", 2, "deskmate: There is no team 'other' in {place}"),
         (
             [ALICE, "--team", TEAM],
             '{"settings": {"max_steps": 0}}\n',
             2,
-            "deskmate: The option --max-steps must be a whole number of at least 1\n",
+            "deskmate: The option --max-steps must be a whole number of at least 1",
         ),
         (
             [ALICE, "--team", TEAM],
             '{"key": "sk-secret"}\n',
             2,
-            "deskmate: The first line on stdin must be a JSON object with settings\nIt is for `deskmate run`\n",
+            "deskmate: The first line on stdin must be a JSON object with settings",
         ),
         ([ALICE, "--team", TEAM], "", 130, ""),
     ],
@@ -408,7 +408,8 @@ async def test_what_cannot_be_played_is_told_in_a_line(
     async with FakeProvider([]) as provider, process_team(harness, provider):
         ended = await play(harness, provider, *words, stdin=stdin)
     told = [line for line in ended[1].splitlines() if line != '{"type": "beat"}']
-    assert (ended[0], told, ended[2]) == (code, [], complaint.format(place=harness.place))
+    assert (ended[0], told, ended[2].partition("\n")[0]) == (code, [], complaint.format(place=harness.place))
+    assert "sk-secret" not in ended[2]
 
 
 @pytest.mark.behaviour("supervise")

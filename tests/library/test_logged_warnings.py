@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from deskmate import run
-from deskmate.app.build import _price
 from deskmate.config import load
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.prompts import RetryDelta, Usage
 from deskmate.faces.common.error_log import logging_to
+from deskmate.models.prices import reported_price
 from deskmate.runtime.events import Feed, Streamed, TeamEvent
 from deskmate.runtime.perform.live_words import LiveWords
 from deskmate.testing import Say, ScriptedModel, Use
@@ -37,7 +37,7 @@ def test_a_model_without_a_price_is_named_once_unless_it_is_on_your_own_server(
 ) -> None:
     settings = load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": base_url})
     for _ in range(2):
-        assert _price(settings, "openai:no-such-model", Usage(1, 1)) is None
+        assert reported_price({}, settings.own_servers, "openai:no-such-model", Usage(1, 1)) is None
     assert len([one for one in caplog.messages if "openai:no-such-model" in one]) == warned
 
 

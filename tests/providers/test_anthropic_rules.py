@@ -235,8 +235,8 @@ def test_what_a_result_cannot_hold_is_named(part: dict[str, Any], flaw: str) -> 
     [
         ([use("a"), use("b")], [result("a")], ["messages.1: 'b' has no result in the next message"]),
         ([use("a")], [text("go on")], ["messages.1: 'a' has no result in the next message"]),
-        ([use("a")], [result("a"), result("b")], ["messages.2: 'b' is no call of the message before"]),
-        ([text("hm")], [result("b")], ["messages.2: 'b' is no call of the message before"]),
+        ([use("a")], [result("a"), result("b")], ["messages.2: 'b' is not a call of the previous message"]),
+        ([text("hm")], [result("b")], ["messages.2: 'b' is not a call of the previous message"]),
         ([use("a")], [result("a"), result("a")], ["messages.2: 'a' has more than one result"]),
         ([use("a")], [text("so"), result("a")], ["messages.2: results must come before all other blocks"]),
         ([use("a"), use("a")], [result("a")], ["messages.1: the id 'a' is that of two calls"]),

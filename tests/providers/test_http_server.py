@@ -85,8 +85,8 @@ async def test_a_body_above_the_cap_is_refused_and_the_connection_goes_on(path: 
     [
         ("GET", "/v1/messages", b"", 404, "GET /v1/messages: nothing is here"),
         ("POST", "/v1/models", b"{}", 404, "POST /v1/models: nothing is here"),
-        ("POST", "/v1/messages", b"{", 400, "/v1/messages: the body is no JSON"),
-        ("POST", "/v1/messages", b"[" * 100_000, 400, "/v1/messages: the body is no JSON"),
+        ("POST", "/v1/messages", b"{", 400, "/v1/messages: the body is not JSON"),
+        ("POST", "/v1/messages", b"[" * 100_000, 400, "/v1/messages: the body is not JSON"),
     ],
 )
 async def test_what_is_no_request_of_either_format_is_refused_and_noted(

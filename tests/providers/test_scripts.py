@@ -103,7 +103,7 @@ def test_an_anthropic_request_is_read_in_neutral_words() -> None:
 
 def test_an_openai_request_is_read_in_the_same_words() -> None:
     request = Asked(3, "openai", {}, good_openai(), openai_format.read)
-    flaw = "the arguments are no JSON object"
+    flaw = "the arguments are not a JSON object"
     assert request.prompt == Prompt(
         system="You are alice.\n\nbe brief",
         passages=(

@@ -50,6 +50,7 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, Say, ScriptedModel, Use
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.trees.tree_places import TreePlaces
 from tests.fact_loop import wait_for
 from tests.runtime.team_process import SOON, until
 from tests.tools.tool_desk import MemoryWorkspace
@@ -186,6 +187,7 @@ class AgentHarness:
             environment=Environment(workspace=self.workspace.root, attended=self.team_state.roster.state.attended),
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
+            places=TreePlaces(Path("state"), Path(self.workspace.root), {}),
         )
 
     async def lead(self) -> Agent:

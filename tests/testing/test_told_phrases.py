@@ -18,6 +18,7 @@ from deskmate.core.prompt.compaction import summary_text
 from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.core.prompt.rendering import framed_summary, told_texts
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
+from deskmate.core.prompt.task_lines import authored_line, line
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
 from deskmate.core.team.members import RosterState, recipient_refusal
@@ -32,7 +33,7 @@ from deskmate.core.team.roster_records import (
     TeamFounded,
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted, authored_line, line
+from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted
 from deskmate.testing.knowledge.prompt_parts import PromptParts
 from deskmate.testing.knowledge.told_phrases import (
     MODES,

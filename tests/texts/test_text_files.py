@@ -14,7 +14,7 @@ FOLDER = Path(deskmate.texts.__file__).parent
 FILES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.md"))
 PROMPTS = [*AgentKind]
 # Besides tools, a line may need these.
-FACTS = {"summary": {"focus"}, "teammate": {"read-only"}, "subagent": {"read-only"}}
+FACTS = {"summary": {"focus"}, "teammate": {"read-only", "own-tree", "shared-tree"}, "subagent": {"read-only"}}
 KINDS = set(AgentKind)
 
 

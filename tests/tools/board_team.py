@@ -19,7 +19,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
-from deskmate.ports import Tool, ToolContext
+from deskmate.ports import MemberTree, Tool, ToolContext
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
@@ -61,6 +61,7 @@ class BoardDesk:
     desks: BoardTeam
     name: str
     workspace: MemoryWorkspace = field(default_factory=MemoryWorkspace)
+    tree: MemberTree | None = None
     memory: Memory = field(default_factory=Memory)
     call: str = ""
     again: bool = False

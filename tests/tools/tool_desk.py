@@ -17,7 +17,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError
-from deskmate.ports import Ran, Tool, ToolContext, Workspace
+from deskmate.ports import MemberTree, Ran, Tool, ToolContext, Workspace
 from deskmate.tools import tools_for
 
 
@@ -123,6 +123,7 @@ class ToolDesk:
     background: FakeJobs = field(default_factory=FakeJobs)
     call: str = "lead:12.0"
     redaction: Redaction = SHAPES
+    tree: MemberTree | None = None
     printed: LiveOutput = field(default_factory=LiveOutput)
 
     async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:

@@ -11,7 +11,7 @@ demo_team         the demo: a team that plays a script
 user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
 user_answers      the user's answers to questions, and messages to all
 question_answers  open questions answered from any shell
-shown_team        what a session shows of one team
+sessions          what every session has
 attach            a second screen on a team that another process runs
 cleanup           removing teams
 

@@ -1,16 +1,15 @@
 """The model, tools, workspace and prompt of each agent."""
 
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from deskmate.config import DEFAULT_MODELS, Settings, choose_fallback, choose_model, environment
+from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
@@ -28,7 +27,7 @@ from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
 from deskmate.models.model_limits import limits_of
 from deskmate.models.preload import Preloading
-from deskmate.models.prices import price
+from deskmate.models.prices import price, reported_price
 from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
@@ -37,6 +36,7 @@ from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.events import Feed
+from deskmate.runtime.merge_queue import MergeQueue
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -51,6 +51,8 @@ from deskmate.trust.project_files import environment_of, notes_of, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.team_trees import TeamTrees
+from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
     import httpx2
@@ -64,7 +66,8 @@ class TeamParts:
 
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
-    for the lead alone. `consent`: what of the workspace is used, for teammates in another process.
+    for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
+    teammates have trees of their own.
     """
 
     team: str
@@ -76,6 +79,7 @@ class TeamParts:
     notes: tuple[str, str]
     skills: dict[str, Skill]
     sandbox: Sandbox
+    places: TreePlaces
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
@@ -100,7 +104,8 @@ class TeamParts:
         planning = joined is not None and bool(joined.plan)
         model = joined.model if joined else None
         parts = self._parts(member.name, AgentKind.TEAMMATE, member.agent_type, model=model)
-        parts = replace(parts, workspace=self._workspace(member.name))
+        workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
+        parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
         makings = self._makings(member, parts)
         return parts, Started(
             name=member.name,
@@ -119,6 +124,8 @@ class TeamParts:
         team_state = self.team_state
         async with team_state.writer.store.hold(name, f"process {os.getpid()}", wait=wait):
             member = (await team_state.roster.refresh()).members[name]
+            if member.isolated:
+                await self._trees.make(name, self.workspace)
             parts, started = self.teammate(member)
             await self.sweep(name)
             if not member.only_user:
@@ -140,7 +147,9 @@ class TeamParts:
 
     async def sweep(self, name: str) -> None:
         """End the commands that an earlier process of a member left running. Call it while holding its seat."""
-        await self._workspace(name).sweep()
+        member = self.team_state.roster.state.members.get(name)
+        isolated = member is not None and member.isolated
+        await (self._trees.of(name)[0] if isolated else self._workspace(name)).sweep()
 
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return a member's workspace. Its commands are listed in the folder of its team, the lead's first one."""
@@ -150,14 +159,24 @@ class TeamParts:
             Path(self.workspace.root), team, name, environ=environment(), sandbox=self.sandbox, redaction=redaction
         )
 
+    @property
+    def _trees(self) -> TeamTrees:
+        team, redaction = self.team_state.roster.state.team, self.team_state.writer.redaction
+        return TeamTrees(self.places, team, Path(self.workspace.root), environment(), self.sandbox, redaction)
+
+    def merge_queue(self) -> MergeQueue:
+        """Return the queue that merges the work of teammates with trees of their own."""
+        return MergeQueue(self.team_state, self._trees.target(), self.settings.check)
+
     def hires(self, joined: Joined) -> Joined:
-        """Return a teammate as it will run. Raises Refused if its model cannot be used."""
+        """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""
         if joined.model:
             try:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
-        return joined.model_copy(update={"launcher": self.settings.launcher})
+        isolation = self.places.isolation_of(joined, self.settings.isolation)
+        return joined.model_copy(update={"launcher": self.settings.launcher, "isolation": isolation})
 
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name.
@@ -182,7 +201,7 @@ class TeamParts:
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = ToolSet(kind, [*names, *plan], self._own_tools(kind) if agent_type is AgentType.GENERAL else ())
-        budget = self.team_state.budget
+        budget, own = self.team_state.budget, self.settings.own_servers
         asked: Model = Timed(
             self.models(model),
             self.team_state.writer.clock,
@@ -191,7 +210,7 @@ class TeamParts:
         )
         asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
         return AgentParts(
-            model=Metered(asked, partial(_price, self.settings), partial(budget.spend, name)),
+            model=Metered(asked, partial(reported_price, self.settings.prices, own), partial(budget.spend, name)),
             tools=tools,
             specs=tools.specs,
             workspace=self.workspace,
@@ -213,6 +232,7 @@ class TeamParts:
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
         # Plan mode is temporary, and the system prompt is for the work after it.
         works = work_mode.model_copy(update={"planning": False})
+        seen = {"workspace": parts.workspace.root, "merges_into": parts.tree.branch} if parts.tree else {}
         own = [tool.name for tool in self._own_tools(me.kind)]
         return made_of(
             name=name,
@@ -222,7 +242,7 @@ class TeamParts:
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
             tools=[tool for tool in parts.tools if has_tool(works, me, tool, own)],
             barred=work_mode.barred or (),
-            environment=self.environment,
+            environment=self.environment.model_copy(update=seen),
             notes=notes,
             notes_file=file,
             skills=self.skills.values(),
@@ -250,19 +270,6 @@ def check_price(name: str, settings: Settings) -> None:
             f"The price of {name} is not known, so {set_} cannot be enforced",
             f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
         )
-
-
-def _price(settings: Settings, model: str, usage: Usage) -> float | None:
-    """Return the price of a reply. If it is not known although the provider is, say so once: the name may be wrong."""
-    found = price(model, usage, settings.prices)
-    if found is None and model.partition(":")[0] in DEFAULT_MODELS and not settings.provider_of(model).base_url:
-        _warn_of_price(model, settings.file)
-    return found
-
-
-@cache
-def _warn_of_price(model: str, file: Path) -> None:
-    logging.getLogger(__name__).warning("No price is known for %s. Check its name, or set prices in %s", model, file)
 
 
 async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:
@@ -327,6 +334,7 @@ def team_parts_of(
         skills=skills_of(consent.definitions, place, settings.skills_folder),
         sandbox=sandbox,
         consent=consent,
+        places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
     )
 
 
@@ -358,26 +366,20 @@ def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name:
 
 
 def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
-    from deskmate.models.wires.provider_errors import SettingsOrigin
-
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
-    where = {"base_url": at.base_url} if at.base_url else {}
-    address = settings.addresses.get(provider, "the settings") if at.base_url else ""
-    origin = SettingsOrigin(address, settings.key_places.get(provider, ""), DEFAULT_MODELS[provider])
+    where: dict[str, Any] = {"origin": settings.origin_of(name)} | ({"base_url": at.base_url} if at.base_url else {})
     if provider == "anthropic":
         # Import a wire format only if it is used.
         from deskmate.models.wires.anthropic import AnthropicModel
 
         thinking = settings.thinking_tokens or 0
         limits = _limits(name, settings, thinking)
-        return AnthropicModel(
-            client, model, key=key or "none", limits=limits, thinking_tokens=thinking, origin=origin, **where
-        )
+        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
     from deskmate.models.wires.openai import OpenAIModel
 
-    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), origin=origin, **where)
+    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 
 
 def window_of(name: str, settings: Settings) -> int:

@@ -343,7 +343,11 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     await team_parts.check_transcript(team_parts.team, LEAD)
     agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
     async with task_group() as tasks:
-        await teams.play(tasks, lambda team_state: _launchers(team_parts.in_team(team_state)))
+        await teams.play(
+            tasks,
+            lambda team_state: _launchers(team_parts.in_team(team_state)),
+            lambda team_state: team_parts.in_team(team_state).merge_queue(),
+        )
         yield agent
         tasks.cancel_scope.cancel()
 

@@ -23,6 +23,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.ports import Launcher
 from deskmate.runtime.events import TeamStarted
+from deskmate.runtime.merge_queue import MergeQueue
 from deskmate.runtime.running_team import RunningTeam
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import TeamState
@@ -33,6 +34,7 @@ from deskmate.stores.removal import remove_team
 from deskmate.trust.team_signature import Signing
 
 Launchers: TypeAlias = Callable[[TeamState], Mapping[str, Launcher]]
+Merges: TypeAlias = Callable[[TeamState], MergeQueue | None]
 
 
 @frozen
@@ -60,6 +62,7 @@ class Teams:
         self._lock, self._moved = anyio.Lock(), anyio.Event()
         self._tasks: TaskGroup | None = None
         self._launchers: Launchers = lambda team_state: {}
+        self._merges: Merges = lambda team_state: None
 
     @property
     def current(self) -> TeamState:
@@ -83,12 +86,12 @@ class Teams:
         for store in self._old:
             store.close()
 
-    async def play(self, tasks: TaskGroup, launchers: Launchers) -> None:
-        """Run the teammates in these tasks from now on, also those of a team that is created later.
+    async def play(self, tasks: TaskGroup, launchers: Launchers, merges: Merges) -> None:
+        """Run the teammates and the merge queue in these tasks from now on, also those of a team that is created later.
 
         Returns once present members are starting.
         """
-        self._tasks, self._launchers = tasks, launchers
+        self._tasks, self._launchers, self._merges = tasks, launchers, merges
         await tasks.start(self._new_run(self.first, self._store).keep)
         if named := self._named:
             running = self._new_run(named.team_state, named.store)
@@ -96,7 +99,8 @@ class Teams:
             await tasks.start(running.keep)
 
     def _new_run(self, team_state: TeamState, store: JsonlStore) -> RunningTeam:
-        return RunningTeam(team_state, self._launchers(team_state), store.projections().write)
+        write, merges = store.projections().write, self._merges(team_state)
+        return RunningTeam(team_state, self._launchers(team_state), write, merges)
 
     async def found(self, name: str, description: str) -> None:
         """Create a team and move there. Raises Refused if a team of that name exists.

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from deskmate.core.policy.claude_rules import is_of_home, translate
-from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
+from deskmate.core.policy.permissions import Effect, Isolation, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 from deskmate.errors import Problem
 
@@ -158,6 +158,10 @@ class Written(Table):
     max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
+    isolation: Annotated[Isolation, Field(strict=False)] = Field(
+        Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
+    )
+    check: str = Field("", description='a command such as "make test", or nothing')
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(
@@ -196,6 +200,11 @@ class Settings(Written):
         }
 
     @property
+    def own_servers(self) -> frozenset[str]:
+        """The providers whose address the user set."""
+        return frozenset(provider for provider in DEFAULT_MODELS if getattr(self, provider).base_url)
+
+    @property
     def rules(self) -> tuple[PermissionRule, ...]:
         """The user's own rules."""
         texts = [(effect, text) for effect in Effect for text in getattr(self.permission, effect)]
@@ -232,6 +241,12 @@ class Settings(Written):
     def skills_folder(self) -> Path:
         """The folder of the user's own skills, which may not exist."""
         return self.file.parent / "skills"
+
+    def origin_of(self, model: str) -> tuple[str, str, str]:
+        """Return where the address and the key of a model were set, empty if not, and a model of its provider."""
+        provider = model.partition(":")[0]
+        address = self.addresses.get(provider, "the settings") if self.provider_of(model).base_url else ""
+        return address, self.key_places.get(provider, ""), DEFAULT_MODELS[provider]
 
     def provider_of(self, model: str) -> Provider:
         """Return the provider of a `provider:model`."""

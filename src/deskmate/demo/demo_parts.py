@@ -31,7 +31,8 @@ class ScriptLine:
 
     `after`: what must have been told before. `then`: the words that end the turn if nothing else is left to say.
     `meanwhile`: what to say instead of ending the turn, until `after` was told. `optional`: its calls may fail.
-    `again`: what to say with its calls once they have failed. `unless`: if this was told, the line is left out.
+    `again`: what to say with its calls after the first time. `unless`: if this was told, the line is left out. `each`:
+    the line is said once for each time that this was told.
     """
 
     says: str
@@ -42,10 +43,11 @@ class ScriptLine:
     optional: bool = False
     again: str = ""
     unless: str = ""
+    each: str = ""
 
     @property
     def words(self) -> tuple[str, str]:
-        """What is said with its calls, the first time and after they have failed."""
+        """What is said with its calls, the first time and later."""
         return self.says, self.again or self.says
 
 
@@ -121,15 +123,16 @@ def _words(spoke: Spoke) -> str:
 
 def _done(line: ScriptLine, prompt: Prompt) -> bool:
     outcomes = list(_outcomes(line, prompt))
-    return any(outcomes) or (line.optional and bool(outcomes))
+    times = len(outcomes) if line.optional else sum(outcomes)
+    return times >= (max(_told(prompt).count(line.each), 1) if line.each else 1)
 
 
 def _spoken(line: ScriptLine, prompt: Prompt) -> Say:
-    tries = len(list(_outcomes(line, prompt)))
-    if tries >= TRIES:
+    outcomes = list(_outcomes(line, prompt))
+    if outcomes.count(False) >= TRIES and not line.optional:
         raise ModelRejected(f"The line {line.says!r} failed {TRIES} times", "Look at the results of its calls.")
     request = _request(line, prompt)
-    return Say(line.words[tries > 0], [Use(call.tool, _filled(call.arguments, request)) for call in line.calls])
+    return Say(line.words[bool(outcomes)], [Use(call.tool, _filled(call.arguments, request)) for call in line.calls])
 
 
 def _request(line: ScriptLine, prompt: Prompt) -> str:

@@ -124,7 +124,9 @@ LEAD = ScriptPart(
             after=("plan_approval_request", BETTER_PLAN),
             then="The plan is approved.",
             optional=True,
+            again="The same plan again. It still breaks nothing.",
             unless=PAGE_MOVED,
+            each=BETTER_PLAN,
         ),
         ScriptLine(
             "The page has moved. The frontend can go.",
@@ -206,7 +208,10 @@ BACKEND = ScriptPart(
             (present_plan(BETTER_PLAN),),
             after=('approve="no"',),
             then="The lead has my second plan.",
+            # The user may refuse this one as well.
+            again="I know no safer way. Here it is once more.",
             unless='approve="yes"',
+            each='approve="no"',
         ),
         ScriptLine(
             "Approved. A branch of its own would keep this tidy.",

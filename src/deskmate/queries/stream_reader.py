@@ -105,7 +105,10 @@ def _title_in(line: bytes) -> str:
         return ""
     if envelope is None or isinstance(envelope, Foreign) or envelope.sender != USER:
         return ""
-    return _title_of(envelope.message.content) if isinstance(envelope.message, Plain | Broadcast) else ""
+    # Imported here because listing teams needs nothing else of it.
+    from deskmate.core.prompt.user_frames import parted
+
+    return _title_of(parted(envelope.message.content)[0]) if isinstance(envelope.message, Plain | Broadcast) else ""
 
 
 def _title_of(message: str) -> str:

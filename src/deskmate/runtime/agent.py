@@ -26,7 +26,7 @@ from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import give_up, note_corrupt, park
 from deskmate.runtime.perform.surroundings import listen, see, unheard, wait_for_news
-from deskmate.runtime.perform.working_steps import act, compact, think
+from deskmate.runtime.perform.working_steps import act, compact, offer_untasked, think
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
 
@@ -112,6 +112,8 @@ class Agent:
             work.step.set_alarms(view)
             action = decide(view)
             if isinstance(action, Rest):
+                if await offer_untasked(work, action):
+                    continue
                 await work.status.show(action.status)
                 action = end_of_run(view, action, work.team_state.budget.seconds_left) if until_rest else action
             try:

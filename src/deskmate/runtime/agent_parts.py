@@ -13,7 +13,7 @@ from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
-from deskmate.ports import Model, Tool, Workspace
+from deskmate.ports import MemberTree, Model, Tool, Workspace
 from deskmate.runtime.team_state import TeamState
 
 
@@ -24,7 +24,7 @@ class AgentParts:
     `subagents`: makes the parts of a subagent, and its `Started`. `hires`: completes the description of a teammate
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
     `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
-    made with in another of its teams.
+    made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
     """
 
     model: Model
@@ -38,6 +38,7 @@ class AgentParts:
     teams: "LeadTeams | None" = None
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()
+    tree: MemberTree | None = None
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""

@@ -1,4 +1,4 @@
-"""A team that runs in this process: its teammates, and its readable copies."""
+"""A team that runs in this process: its teammates, its merge queue, and its readable copies."""
 
 from collections.abc import Mapping
 
@@ -7,6 +7,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
 from deskmate.ports import Launcher
+from deskmate.runtime.merge_queue import MergeQueue
 from deskmate.runtime.streams.readable_copies import ReadableCopies, Write
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
@@ -14,10 +15,12 @@ from deskmate.runtime.team_state import TeamState
 
 
 class RunningTeam:
-    """Runs the teammates of one team, and writes its readable copies with `write`."""
+    """Runs the teammates of one team, merges their work, and writes its readable copies with `write`."""
 
-    def __init__(self, team_state: TeamState, launchers: Mapping[str, Launcher], write: Write) -> None:
-        self._team_state, self._launchers = team_state, launchers
+    def __init__(
+        self, team_state: TeamState, launchers: Mapping[str, Launcher], write: Write, merges: MergeQueue | None = None
+    ) -> None:
+        self._team_state, self._launchers, self._merges = team_state, launchers, merges
         self._copies = ReadableCopies(team_state, write)
         self._players: TeamPlayers | None = None
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
@@ -30,6 +33,8 @@ class RunningTeam:
                     self._players = TeamPlayers(self._team_state, self._launchers, tasks)
                     await tasks.start(self._players.keep)
                     tasks.start_soon(self._copies.keep)
+                    if self._merges:
+                        tasks.start_soon(self._merges.keep)
                     task_status.started()
         finally:
             # Also if it is ended before the first copy was written.

@@ -142,7 +142,7 @@ class FakeProvider:
         try:
             body = json.loads(request.body)
         except (ValueError, RecursionError):
-            return self._refuse(format_, 400, request.path, ["the body is no JSON"])
+            return self._refuse(format_, 400, request.path, ["the body is not JSON"])
         asked = Asked(len(self.requests), format_, request.headers, body, _WIRES[format_].read)
         self.requests.append(asked)
         self.usages.append(Usage())

@@ -11,8 +11,9 @@ command_script   the text of a command, passed so that no process list shows it
 command_output   what a command prints: bounded, kept, made readable
 processes        which processes belong to a command, and ending them
 sweep            ends what an earlier process left running
-blob_names       the names of our own folders, and of the blobs that a member may keep and read
+blobs            what a member keeps outside its context, and the names of our own folders
 descriptors      how many files may be open, and so how much runs at once
 sandbox          what keeps a command in the workspace
 git              git's own files, read and protected without running git
+trees            a tree for each member, and the branch where their work comes together
 """

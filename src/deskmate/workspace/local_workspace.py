@@ -9,7 +9,7 @@ import secrets
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,9 +23,8 @@ from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder, hint_of
-from deskmate.fs.safe_files import new_file, private_folder, replace_file
 from deskmate.ports import Ran
-from deskmate.workspace.blob_names import BLOBS, TEAMS, is_own_blob, own_blob
+from deskmate.workspace.blobs import Blobs
 from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
 from deskmate.workspace.command_output import MAX_BLOB, Output, clean
 from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words
@@ -55,7 +54,8 @@ class LocalWorkspace:
 
     `sandbox`: confines commands. Without one they are not confined. It also confines git and the search program,
     because their settings, and even the programs, may be in the workspace. `redaction`: the secrets that neither the
-    output nor its blob shows.
+    output nor its blob shows. `records`: the workspace with the records of the team, if `root` is a member's own tree.
+    `readable`: folders that commands can read wherever they are.
     """
 
     def __init__(
@@ -68,14 +68,17 @@ class LocalWorkspace:
         sandbox: Sandbox | None = None,
         redaction: Redaction = SHAPES,
         grace_seconds: float = GRACE_SECONDS,
+        records: Path | None = None,
+        readable: tuple[Path, ...] = (),
     ) -> None:
         self._root = Path(os.path.realpath(root))
-        self._blobs = (TEAMS, known_name(team, "team"), BLOBS)
-        self._member = known_name(member)
+        self._member, self._readable = known_name(member), readable
+        home = Path(os.path.realpath(records)) if records else self._root
+        self._blobs = Blobs(home, self._root, team, self._member)
         self._grace_seconds, self._redaction = grace_seconds, redaction
         self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
-        self._groups = Groups(self._root, team, member)
-        self._unfinished = Unfinished(self._root, team, member)
+        self._groups = Groups(home, team, member)
+        self._unfinished = Unfinished(self._root, home, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
         self._user = environ
         self._environ = {**_allowed(environ), "TERM": "dumb", "PWD": str(self._root), **self._seat}
@@ -93,7 +96,7 @@ class LocalWorkspace:
 
     def _locate(self, path: str) -> tuple[str, bool]:
         try:
-            with resolved(self._root, path) as place:
+            with self._resolved(path) as place:
                 return "/".join(place.parts) or ".", True
         except Outside:
             with telling(path):
@@ -116,7 +119,7 @@ class LocalWorkspace:
         return await _threads(lambda: self._read(path))
 
     def _read(self, path: str) -> bytes:
-        with resolved(self._root, path) as place:
+        with self._resolved(path) as place:
             self._refuse_ours(place)
             return content(place)
 
@@ -125,7 +128,7 @@ class LocalWorkspace:
         await _threads(lambda: self._write(path, data, known))
 
     def _write(self, path: str, data: bytes, known: str | None) -> None:
-        with resolved(self._root, path) as place:
+        with self._resolved(path) as place:
             if place.ours:
                 raise _ours(place)
             guarded = is_guarded(place.parts) or would_be_bare(self._root, place.parts)
@@ -135,43 +138,30 @@ class LocalWorkspace:
                 )
             put(place, data, known, self._unfinished.listing)
 
-    def _refuse_ours(self, place: Place) -> None:
-        if place.ours and not self._is_own_blob(place.parts):
-            raise _ours(place)
+    def _resolved(self, path: str) -> AbstractContextManager[Place]:
+        return resolved(self._blobs.base(path, self._root), path)
 
-    def _is_own_blob(self, parts: tuple[str, ...]) -> bool:
-        return parts[:-1] == self._blobs and is_own_blob(parts[-1], self._member)
+    def _refuse_ours(self, place: Place) -> None:
+        if place.ours and not self._blobs.has(place):
+            raise _ours(place)
 
     # -- blobs ------------------------------------------------------------------------------------
 
     async def keep(self, blob: str, data: bytes) -> str:
         """Keep bytes under a name that begins with the member's. Return the path by which it can read them."""
-        name = own_blob(blob, self._member)
-        await _threads(lambda: self._keep(name, data))
-        return self._blob_path(name)
-
-    def _keep(self, name: str, data: bytes) -> None:
-        with telling(self._blob_path(name)), private_folder(self._root, *self._blobs) as folder:
-            replace_file(folder, name, data)
-
-    def _open_blob(self, name: str) -> int:
-        with private_folder(self._root, *self._blobs) as folder:
-            return new_file(folder, name)
+        name = self._blobs.own(blob)
+        await _threads(lambda: self._blobs.keep(name, data))
+        return self._blobs.shown(name)
 
     async def blob(self, path: str) -> bytes:
         """Return the bytes kept under a path. Raises ToolError for anything but a blob of this member."""
         return await _threads(lambda: self._blob(path))
 
     def _blob(self, path: str) -> bytes:
-        with resolved(self._root, path) as place:
-            if not self._is_own_blob(place.parts):
-                raise ToolError(
-                    f"{place.path} is not a blob of '{self._member}'. Use the path exactly as it was given."
-                )
+        with self._resolved(path) as place:
+            if not self._blobs.has(place):
+                raise self._blobs.refusal(place)
             return content(place, MAX_BLOB)
-
-    def _blob_path(self, name: str) -> str:
-        return "/".join((*self._blobs, name))
 
     # -- searching --------------------------------------------------------------------------------
 
@@ -229,7 +219,7 @@ class LocalWorkspace:
         rg = shutil.which("rg", path=self._environ.get("PATH"))
         # Not redacted, because it is compared with what is in the files.
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
-        blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
+        blobs = [path for path in paths if Path(self._root, path).is_relative_to(self._blobs.folder)]
         with handed_over(f"{pattern}\n") as fd:
             words = searching_words(rg, pattern, file_named(fd), glob, paths)
             end = await self._execute(
@@ -244,7 +234,7 @@ class LocalWorkspace:
         """
         lines = list[str]()
         for path, hits in hits_by_file(printed):
-            with suppress(ToolError), resolved(self._root, path) as place:
+            with suppress(ToolError), self._resolved(path) as place:
                 self._refuse_ours(place)
                 with opened(place) as fd:
                     lines += (f"{shown_name(path)}:{hit.line}:{hit.shown}\n" for hit in hits if hit.stands_in(fd))
@@ -252,31 +242,33 @@ class LocalWorkspace:
 
     def _searched(self, path: str, glob: str) -> list[str]:
         """Return the paths to search for a path given by a model. In the blob folder, only this member's blobs."""
-        with resolved(self._root, path) as place:
-            if place.parts == self._blobs:
+        with self._resolved(path) as place:
+            if self._blobs.is_folder(place):
                 names = sorted(name for name in os.listdir(place.folder) if fnmatchcase(name, glob or "*"))
-                return [self._blob_path(name) for name in names if self._is_own_blob((*self._blobs, name))][:MAX_FOUND]
+                return [self._blobs.shown(name) for name in self._blobs.names(names)][:MAX_FOUND]
             self._refuse_ours(place)
             if place.rest:
                 with opened(place):
                     pass
+            if self._blobs.has(place):
+                return [self._blobs.shown(place.parts[-1])]
             return ["/".join((".", *place.parts))]
 
     # -- commands ---------------------------------------------------------------------------------
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         """Run a shell command until it ends, is cancelled, or reaches its timeout or output cap. No process is left."""
-        name = own_blob(blob, self._member)
+        name = self._blobs.own(blob)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
-        kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
+        kept = Output(MAX_BLOB, lambda: self._blobs.open(name), redaction=self._redaction)
         if printed:
-            path = self._blob_path(name)
+            path = self._blobs.shown(name)
             printed.look = lambda: (kept.so_far(path), path if kept.kept else None)
         async with room_to_run(timeout_seconds):
             with closing(kept) as output, handed_over(command) as script:
                 words = shell_words(shell, script)
                 end = await self._execute(words, output, timeout_seconds, call=name, fds=(script,))
-        text = output.text(self._blob_path(name))
+        text = output.text(self._blobs.shown(name))
         if end.why is Why.EXIT and end.ended:
             text = f"{text.rstrip()}\n[{end.ended} left running in the background, now stopped]".lstrip()
         status = end.status if end.why is Why.EXIT else None
@@ -288,7 +280,7 @@ class LocalWorkspace:
             code,
             text,
             ended,
-            self._blob_path(name) if output.kept else None,
+            self._blobs.shown(name) if output.kept else None,
             output.line_ends if output.is_cut else None,
         )
 
@@ -340,7 +332,7 @@ class LocalWorkspace:
         fds: tuple[int, ...] = (),
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
-        shown = (self._root.joinpath(*self._blobs),) if shows_blobs else ()
+        shown = (*self._readable, *((self._blobs.folder,) if shows_blobs else ()))
         command_sandbox = CommandSandbox(self._sandbox, self._root, self._user, shown) if self._sandbox else None
         order = CommandOrder(
             words, self._root, environ, timeout_seconds, self._grace_seconds, complains, command_sandbox, fds

@@ -52,7 +52,7 @@ class Place:
     def __init__(self, root: Path, path: str) -> None:
         self.path = shown(path)
         self.rest: list[str] = []
-        self._root = root
+        self.root = root
         self._names: list[str] = []
         self._folders = [os.open(root, FOLDER)]
         self._above = 0
@@ -114,7 +114,7 @@ class Place:
     def _begin(self, path: str) -> list[str]:
         """Return the parts of a path in reverse. An absolute path starts at the top, above the root."""
         if path.startswith("/"):
-            self._above = len(self._root.parts) - 1
+            self._above = len(self.root.parts) - 1
             while self._names:
                 self._leave()
         return path.split("/")[::-1]
@@ -125,7 +125,7 @@ class Place:
         elif self._names:
             self._leave()
         else:
-            self._above = min(self._above + 1, len(self._root.parts) - 1)
+            self._above = min(self._above + 1, len(self.root.parts) - 1)
 
     def _leave(self) -> None:
         self._names.pop()
@@ -133,7 +133,7 @@ class Place:
 
     def _back(self, name: str) -> None:
         """Go down towards the root again. Above it, only the names of its own path are known not to be symlinks."""
-        if name != self._root.parts[-self._above]:
+        if name != self.root.parts[-self._above]:
             raise self._outside()
         self._above -= 1
 
@@ -163,7 +163,7 @@ class Place:
         return self._begin(target)
 
     def _outside(self) -> Outside:
-        return Outside(f"{self.path} is outside the workspace. Use a path inside {shown(str(self._root))}.")
+        return Outside(f"{self.path} is outside the workspace. Use a path inside {shown(str(self.root))}.")
 
 
 def _identity(name: str, folder: int) -> Identity | None:

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import private_folder, read_regular, replace_file
-from deskmate.workspace.blob_names import TEAMS
+from deskmate.workspace.blobs import TEAMS
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.processes import Mark, end, start_of
 
@@ -97,9 +97,9 @@ def _same(lines: list[str]) -> Iterator[int]:
 class Unfinished:
     """The files that one member has not finished. Each has a temporary name beside its final one."""
 
-    def __init__(self, root: Path, team: str, member: str) -> None:
+    def __init__(self, root: Path, records: Path, team: str, member: str) -> None:
         self._root = root
-        self._listed = Listed(root, team, f"{member}.unfinished")
+        self._listed = Listed(records, team, f"{member}.unfinished")
 
     def listing(self, path: str) -> contextlib.AbstractContextManager[None]:
         """Keep a file on the list inside the context, by its path in the workspace."""

@@ -1,20 +1,23 @@
 """A second window on a team that another process runs: what it sees, what it may do, and that it holds no seat."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
 import pytest
 
-from deskmate.app import Feed, Recorded, TeamEvent
+from deskmate.app import Feed, Recorded, TeamEvent, TeamStarted
 from deskmate.app.attach.attached_session import AttachedSession, attached
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Said
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Idle, Left
 from deskmate.errors import Refused
-from tests.faces.chat.chat_harness import ChatHarness, chat
+from deskmate.testing import Asked, Say, Use
+from deskmate.testing.team_scripts import hears
+from tests.faces.chat.chat_harness import ChatHarness, chat, play
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
 
@@ -23,7 +26,7 @@ __all__ = ["harness"]
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("attach")]
 
 
-async def until(session: Session, holds: Callable[[Session], bool]) -> None:
+async def until(session: TeamSession, holds: Callable[[TeamSession], bool]) -> None:
     """Wait until something holds of a session, bounded."""
     with anyio.fail_after(SOON):
         while not holds(session):
@@ -31,12 +34,14 @@ async def until(session: Session, holds: Callable[[Session], bool]) -> None:
 
 
 @asynccontextmanager
-async def two_windows(harness: AppHarness) -> AsyncIterator[tuple[ChatHarness, AttachedSession, list[TeamEvent]]]:
+async def two_windows(
+    harness: AppHarness, script: Callable[[Asked], Say] = play
+) -> AsyncIterator[tuple[ChatHarness, AttachedSession, list[TeamEvent]]]:
     """Have a team that runs, and a window that is attached to it."""
     events: list[TeamEvent] = []
     feed = Feed()
     feed.listen(events.append)
-    async with chat(harness) as typist:
+    async with chat(harness, script) as typist:
         await typist.types("hello")
         await typist.until(lambda session: session.spent.calls == 1 and not session.busy)
         async with attached(harness.place, "main", typist.session.settings, feed) as window:
@@ -88,12 +93,6 @@ async def test_it_refuses_what_only_the_process_with_the_seat_can_do(harness: Ap
             await window.make_room()
         with pytest.raises(Refused):
             window.choose_model("anthropic:claude-haiku-4-5")
-        with pytest.raises(Refused):
-            await window.ask("hello")
-        with pytest.raises(Refused):
-            await window.play()
-        with pytest.raises(Refused):
-            await window.play_to_rest()
         assert await typist.session.entries(LEAD) == before
 
 
@@ -105,6 +104,33 @@ async def test_several_are_attached_and_leaving_one_stops_nothing(harness: AppHa
         await until(window, lambda seen: seen.spent.calls >= 2 and not seen.busy)
         said = [words for sender, _, words in await typist.mail(LEAD) if sender == "user"]
         assert said == ["hello", "from the other", "from this one"]
+
+
+def moves(asked: Asked) -> Say:
+    """Play a lead that creates a team and dismisses it, each when it is told to, and a teammate."""
+    if not asked.results and hears(asked, "found"):
+        return Say("", [Use("TeamCreate", {"team_name": "web"})])
+    if not asked.results and hears(asked, "dismiss"):
+        return Say("", [Use("TeamDelete", {"force": True})])
+    return play(asked)
+
+
+async def test_it_goes_with_a_lead_that_creates_a_team_and_dismisses_it(harness: AppHarness) -> None:
+    async with two_windows(harness, moves) as (typist, window, events):
+        await typist.types("found")
+        await until(window, lambda seen: seen.team == "web" and not seen.busy)
+        await window.say("hire")
+        await until(window, lambda seen: [one.status for one in seen.members] == [Idle(), Idle()])
+        await window.set_mode(Mode.ACCEPT_EDITS)
+        assert (typist.session.team, window.home, window.holder) == ("web", "main", f"process {os.getpid()}")
+        assert len(await window.entries("alice")) == len(await typist.session.entries("alice"))
+        await typist.types("dismiss")
+        await until(window, lambda seen: seen.team == "main" and not seen.busy)
+        assert [member.name for member in window.members] == [LEAD]
+        assert window.permitted.mode is Mode.ACCEPT_EDITS
+        teams = [event.team for event in events if isinstance(event, TeamStarted)]
+        heard = [event.number for event in events if isinstance(event, Recorded) and event.member == LEAD]
+        assert (teams, heard) == (["main", "web", "main"], sorted(set(heard)))
 
 
 async def test_a_team_that_does_not_run_is_refused(harness: AppHarness) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, encode
+from deskmate.core.prompt.task_lines import line
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import (
     EMPTY,
@@ -18,8 +19,10 @@ from deskmate.core.team.tasks import (
     Completed,
     Created,
     Deleted,
+    Offered,
     Receipt,
     Released,
+    Returned,
     Task,
     TaskEdited,
     assigned,
@@ -29,7 +32,6 @@ from deskmate.core.team.tasks import (
     freed_by,
     in_progress_of,
     is_blocked,
-    line,
     parse_id,
     read_event,
 )
@@ -218,6 +220,8 @@ EVENTS: list[tuple[str, BoardEvent]] = [
     ("task_claimed", Claimed(by="bob", at=1.5, task=3, epoch=0)),
     ("task_assigned", Assigned(by="lead", at=1.5, task=3, owner="bob", epoch=0)),
     ("task_released", Released(by="bob", at=1.5, task=3, epoch=1, note="half")),
+    ("task_offered", Offered(by="bob", at=1.5, task=3, epoch=1, commit="a" * 40, cause="bob:2.0")),
+    ("task_returned", Returned(by="bob", at=1.5, task=3, offer=4, reason="conflict")),
     (
         "task_completed",
         Completed(

@@ -274,6 +274,17 @@ def test_commands_and_names_are_completed(terminal: Terminal) -> None:
         terminal.prompted()
 
 
+def test_a_file_is_found_by_letters_of_its_path_and_inserted(place: ChatProgram, terminal: Terminal) -> None:
+    (place.folder / "src").mkdir()
+    (place.folder / "src/client.py").touch()
+    terminal.prompted()
+    terminal.type("look at @clnt")
+    terminal.see("src/client.py")
+    terminal.type(TAB)
+    completed = "> look at src/client.py"
+    terminal.cursor_in(completed, len(completed) + 1)
+
+
 def test_a_menu_of_commands_opens_at_the_slash_and_is_gone_after_it(terminal: Terminal) -> None:
     terminal.prompted()
     terminal.type("/in")

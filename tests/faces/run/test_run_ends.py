@@ -90,7 +90,7 @@ def test_a_run_that_waits_ends_when_its_time_is_up(tmp_path: Path, script: Calla
     with chat_program(tmp_path, script) as place:
         end = place.piped("", "run", "serve", "--max-time", "5", *FREE)
     assert end.code == 1
-    assert "the 5 s of this run have passed" in end.stderr.splitlines()[-2]
+    assert "5 s is reached (--max-time)" in end.stderr.splitlines()[-2]
 
 
 def test_a_run_whose_provider_is_busy_ends_when_its_time_is_up(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_command_ends_with_the_time_of_its_run_and_its_result_says_so(
         end = place.piped("", "run", "look", "--max-time", "4", "--launcher", launcher, *FREE)
         (result,) = [entry for entry in transcript(place, name) if entry["type"] == "did" and "Ended" in entry["text"]]
     assert (end.code, result["text"]) == (1, f"{TIME_IS_UP}\nIt had printed:\ntick")
-    assert "the 4 s of this run have passed" in end.stderr.splitlines()[-2]
+    assert "4 s is reached (--max-time)" in end.stderr.splitlines()[-2]
 
 
 def test_a_reply_that_stalls_ends_with_the_time_of_its_run(tmp_path: Path) -> None:

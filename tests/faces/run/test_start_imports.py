@@ -64,6 +64,16 @@ def test_a_start_imports_only_what_its_first_request_needs_and_the_rest_while_it
     assert after & LATER == ANSWERING
 
 
+def test_the_plain_chat_imports_nothing_of_the_screen() -> None:
+    words = (
+        "import sys; from deskmate.faces.cli.plain import plain_chat, keyboard; "
+        "from deskmate.faces.common.chat.completions import mention_completions as complete; "
+        "complete('a', [], ['a.py']); print(*sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert set(ended.stdout.split()) & {"textual", "rich", "deskmate.faces.tui"} == set()
+
+
 def test_importing_the_front_door_of_programs_imports_no_http_client_and_no_tool() -> None:
     words = "import sys; from deskmate import Team, tool; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)

@@ -52,7 +52,7 @@ class QuestionApp(PanelApp):
 
     def __init__(self, session: Session) -> None:
         self.clock = FakeClock()
-        self.questions = QuestionsPanel(self.type, self.clock.monotonic)
+        self.questions = QuestionsPanel(self.clock.monotonic)
         super().__init__(self.questions)
         self.session = session
         self.answers: list[tuple[str, str, str]] = []
@@ -77,8 +77,8 @@ class QuestionApp(PanelApp):
         """The list that answers are chosen from."""
         return self.query_one(AnswerList)
 
-    def type(self, key: events.Key) -> None:
-        self.typed += key.character or ""
+    def on_key(self, event: events.Key) -> None:
+        self.typed += event.character or ""
 
     def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
         self.typed += message.text

@@ -49,7 +49,7 @@ async def test_who_begins_is_told_how(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
         await screen.sees("Type what you want the team to do, then press Enter. F1 shows all keys.")
         await screen.type("which port?")
-        await screen.sees_no("Type what you want done")
+        await screen.sees_no("Type what you want")
 
 
 async def test_first_words_are_there_from_the_beginning(tmp_path: Path) -> None:

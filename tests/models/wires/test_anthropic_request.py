@@ -51,7 +51,7 @@ PROMPT = Prompt(
                 ThinkingBlock("of another provider"),
                 TextBlock("  "),
                 CallBlock("lead:4.0", "bash", {"command": "ls"}),
-                CallBlock("toolu_2", "functions.läs", {}, "the arguments are no JSON object: …"),
+                CallBlock("toolu_2", "functions.läs", {}, "the arguments are not a JSON object: …"),
             )
         ),
         Told(

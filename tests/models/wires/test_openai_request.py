@@ -46,7 +46,7 @@ PROMPT = Prompt(
                 ThinkingBlock("mine", "c2ln"),
                 TextBlock("let me see"),
                 CallBlock("lead:4.0", "bash", {"command": "grüße"}),
-                CallBlock("call_2", "functions.läs", {}, "the arguments are no JSON object: …"),
+                CallBlock("call_2", "functions.läs", {}, "the arguments are not a JSON object: …"),
             )
         ),
         Told(

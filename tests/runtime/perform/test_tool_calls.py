@@ -138,7 +138,7 @@ async def crash() -> Ran:
         pytest.param(uses("read_file"), ["path: Field required", "It takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),
         pytest.param(
-            Reply((CallBlock("x", "bash", {}, flaw="the arguments are no JSON"),)), ["are no JSON"], id="unreadable"
+            Reply((CallBlock("x", "bash", {}, flaw="the arguments are not JSON"),)), ["are not JSON"], id="unreadable"
         ),
         pytest.param(uses("read_file", path="nowhere"), ["there is no file nowhere"], id="no such file"),
         pytest.param(uses("bash", command="crash"), ["RuntimeError: the disk is on fire", "another way"], id="crash"),

@@ -19,7 +19,10 @@ UPDATE = (
 SEND = "It takes type, recipient, content, summary, request_id, approve."
 LETTERS = "'message', 'broadcast', 'shutdown_request', 'shutdown_response' or 'plan_approval_response'"
 TEXTS = "recipient: Input should be a valid string; content: Input should be a valid string"
-SPAWN = "It takes description, prompt, subagent_type, run_in_background, name, role, model, mode, plan_mode_required."
+SPAWN = (
+    "It takes description, prompt, subagent_type, run_in_background, name, role, model, mode, isolation, "
+    "plan_mode_required."
+)
 ID = 'is not a task number: write 3, "3" or "#3"'
 NAME = "Use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit."
 STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol", "dora")))

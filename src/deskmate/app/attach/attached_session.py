@@ -5,17 +5,17 @@ so it writes no transcript and no status.
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import anyio
 
 from deskmate.app.build import team_state_of
-from deskmate.app.session import Session
-from deskmate.app.session_events import Event, EventSource
-from deskmate.app.shown_team import ShownTeam
+from deskmate.app.sessions.shown_team import ShownTeam
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.app.teams import permit
 from deskmate.app.user_actions import open_team
 from deskmate.config import Settings, choose_model, environment
@@ -23,11 +23,12 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.status import Status
-from deskmate.errors import BadSettings, Refused
+from deskmate.core.values import frozen
+from deskmate.errors import BadSettings, Refused, StoreError
 from deskmate.ports import Workspace
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Changed, Feed, Recorded, Seated, TeamStarted
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.folders import home_of, open_store, spent_elsewhere
 from deskmate.trust.sandbox_choice import sandbox_of
@@ -58,9 +59,14 @@ async def attached(
             f"Team '{reading.team}' is not running, so there is nothing to attach to",
             f"To continue it, run: deskmate --team {home}",
         )
-    with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        elsewhere = spent_elsewhere(reading.workspace, reading.team)
-        team_state = team_state_of(store, settings, feed, elsewhere)
+    with telling(reading.workspace), ExitStack() as stores:
+
+        def opened(team: str) -> TeamState:
+            # They stay open as long as this: a screen may still be reading from a team that the lead has left.
+            store = stores.enter_context(open_store(reading.workspace, team))
+            return team_state_of(store, settings, feed, spent_elsewhere(reading.workspace, team))
+
+        team_state = opened(reading.team)
         workspace = LocalWorkspace(
             reading.workspace,
             reading.team,
@@ -69,7 +75,8 @@ async def attached(
             sandbox=await anyio.to_thread.run_sync(sandbox_of, settings),
             redaction=team_state.writer.redaction,
         )
-        session = AttachedSession(reading, home, settings, team_state, workspace)
+        lead_in = LeadInTeams(home, lambda: signing.team_from(home) or home, opened)
+        session = AttachedSession(reading, lead_in, settings, team_state, workspace)
         await session.begin()
         async with task_group() as tasks:
             tasks.start_soon(session.keep)
@@ -78,18 +85,24 @@ async def attached(
             tasks.cancel_scope.cancel()
 
 
-class AttachedSession(Session):
+@frozen
+class LeadInTeams:
+    """Where a lead works. `home`: its first team. `current`: returns its team now. `opened`: opens one of its teams."""
+
+    home: str
+    current: Callable[[], str]
+    opened: Callable[[str], TeamState]
+
+
+class AttachedSession(TeamSession):
     """A team that another process runs, and a user who looks at it. What only that process can do raises Refused."""
 
     def __init__(
-        self, reading: Reading, home: str, settings: Settings, team_state: TeamState, workspace: Workspace
+        self, reading: Reading, lead_in: LeadInTeams, settings: Settings, team_state: TeamState, workspace: Workspace
     ) -> None:
-        self._reading, self._home, self._settings, self._state = reading, home, settings, team_state
-        self._shown = ShownTeam(team_state)
-        self.events, self.find = EventSource(self), workspace.find
-        team_state.feed.listen(self.events.hear)
-        self._listeners = [self.events.look]
-        self._looked, self._turn = anyio.Event(), anyio.Lock()
+        super().__init__(team_state, workspace.find)
+        self._reading, self._lead_in, self._settings, self._state = reading, lead_in, settings, team_state
+        self._moved = anyio.Event()
         self._told: dict[str, int] = {}
         self._statuses: dict[str, Status] = {}
 
@@ -114,19 +127,50 @@ class AttachedSession(Session):
             await self.look()
             if time.monotonic() - checked >= _SEAT_SECONDS:
                 checked = time.monotonic()
+                await self._go_along()
                 if await anyio.to_thread.run_sync(self._reading.holder) is None:
                     raise Refused(
                         f"The process that ran team '{self.team}' has ended",
-                        f"To continue the team, run: deskmate --team {self._home}",
+                        f"To continue the team, run: deskmate --team {self._lead_in.home}",
                     )
 
     async def look(self) -> None:
         """Read what is new, tell it on the feed, and call the listeners."""
+        heard = self._told.get(LEAD)
+        try:
+            await self._look()
+        except StoreError:
+            # The files of a team that was dismissed are gone before the lead says so.
+            if not await self._go_along():
+                raise
+        if self._told.get(LEAD) != heard:
+            await self._go_along()
+        self._tell()
+
+    async def _look(self) -> None:
         async with self._turn:
             await self._shown.look()
             for member in self.members:
                 await self._follow(member)
-        self._tell()
+
+    async def _go_along(self) -> bool:
+        """Look at the team that the lead works in now. Return whether that is another one than before."""
+        async with self._turn:
+            team = await anyio.to_thread.run_sync(self._lead_in.current)
+            if team == self._reading.team:
+                return False
+            state = await anyio.to_thread.run_sync(self._lead_in.opened, team)
+            shown = ShownTeam(state)
+            await shown.look()
+            self._reading, self._state, self._shown = Reading(self.workspace, team), state, shown
+            # The transcript of the lead is the same one. Other members are others, even if their names are the same.
+            self._told = {name: number for name, number in self._told.items() if name == LEAD}
+            self._statuses = {}
+            self._state.feed.tell(TeamStarted(team))
+            self._moved.set()
+            self._moved = anyio.Event()
+        await self._look()
+        return True
 
     async def _written(self) -> None:
         """Return once something may be new since the last look."""
@@ -172,7 +216,7 @@ class AttachedSession(Session):
     @property
     def home(self) -> str:
         """The lead's first team."""
-        return self._home
+        return self._lead_in.home
 
     @property
     def kept(self) -> bool:
@@ -193,23 +237,10 @@ class AttachedSession(Session):
         return not self.busy if team else LEAD not in self.busy
 
     async def changed(self, name: str, after: int) -> None:
-        """Return once a member's transcript may have something after a number."""
-        await self._state.writer.store.changed({log(name): after})
+        """Return once a member's transcript may have something after a number, or the lead works in another team."""
+        await first_of(partial(self._state.writer.store.changed, {log(name): after}), self._moved.wait)
 
     # -- what only the process that runs the team can do ------------------------------------------
-
-    async def play(self) -> NoReturn:
-        """Raise Refused: another process runs the lead."""
-        raise self._elsewhere("run the lead")
-
-    async def play_to_rest(self, *, told: bool = False) -> NoReturn:
-        """Raise Refused: another process runs the lead."""
-        raise self._elsewhere("run the lead")
-
-    async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
-        """Raise Refused: the end of a turn is known in the process that runs the lead."""
-        raise self._elsewhere("wait for the end of a turn")
-        yield
 
     def choose_model(self, name: str) -> NoReturn:
         """Raise Refused: the models are in the other process."""
@@ -229,8 +260,8 @@ class AttachedSession(Session):
 
     async def _permit(self, policy: PolicySet) -> None:
         # The first team first: the lead must never return to more than was last permitted.
-        if self.team != self._home and policy.member in (None, LEAD):
-            with open_team(self.workspace, self._home) as at_home:
+        if self.team != self._lead_in.home and policy.member in (None, LEAD):
+            with open_team(self.workspace, self._lead_in.home) as at_home:
                 await permit(at_home.roster, policy)
         await permit(self._state.roster, policy)
         self._tell()

@@ -13,4 +13,5 @@ tool_results  what a tool call returned
 work_mode     plan mode, delegate mode, attended or not, and the tools each mode leaves
 situation     what an agent must know of its team at any moment
 notices       what an agent is told about its tasks and its team
+merge_texts   what a member is told when its work was merged, or was not
 """

@@ -10,9 +10,10 @@ from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.rules.task_fit import orphans_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import see_team, submit_plan, ways_to_end, write_to
+from deskmate.core.prompt.task_lines import authored_line, authors, listed, one_line, quoted
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working, status_detail, status_word
-from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, authors, listed, one_line, quoted
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus
 
 _LINES = 40
 _WORDS = 400

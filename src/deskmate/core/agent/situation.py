@@ -10,10 +10,11 @@ from deskmate.core.agent.notices import taken
 from deskmate.core.agent.work_mode import mode_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.prompt.task_lines import authored_line, one_line
 from deskmate.core.team.handshakes import ShownPlan
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import status_detail, status_word
-from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, one_line
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus
 
 ALONE = "Nobody is on your team besides you."
 _LINES = 100

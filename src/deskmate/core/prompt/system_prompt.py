@@ -32,7 +32,8 @@ class Environment(BaseModel):
     """Where an agent works. `attended`: a person is there to answer.
 
     `branch`: None outside a git repository, empty if nobody looked. `sandbox`: how far commands are confined, with a
-    `network`, without, or with these hosts. `writable`: what they may write besides the workspace.
+    `network`, without, or with these hosts. `writable`: what they may write besides the workspace. `merges_into`: the
+    branch for the work of an agent whose workspace is its own copy of the repository.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -46,6 +47,7 @@ class Environment(BaseModel):
     sandbox: str = "none"
     network: bool | tuple[str, ...] = True
     writable: tuple[str, ...] = ()
+    merges_into: str | None = None
 
 
 class _Makings(BaseModel):
@@ -120,7 +122,8 @@ def brief(makings: Mapping[str, Any]) -> str:
             f"Cannot write a system prompt from this: {where}: {first['msg']}", "Pass what made_of returns."
         ) from error
     only_reads = () if "edit_file" in parts.tools else ("read-only",)
-    return filled(parts.kind, _values(parts), {*parts.tools, *only_reads})
+    where = "own-tree" if parts.environment.merges_into else "shared-tree"
+    return filled(parts.kind, _values(parts), {*parts.tools, *only_reads, where})
 
 
 def _values(parts: _Makings) -> dict[str, str]:
@@ -131,6 +134,7 @@ def _values(parts: _Makings) -> dict[str, str]:
         "team": parts.team,
         "role": f" Your role: {_line(parts.role)}." if parts.role else "",
         "workspace": _line(parts.environment.workspace),
+        "branch": _line(parts.environment.merges_into or ""),
         "members": ", ".join(others) or "nobody yet",
         "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
         "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),

@@ -21,7 +21,10 @@ from deskmate.core.team.tasks import (
     Created,
     Deleted,
     Note,
+    Offer,
+    Offered,
     Released,
+    Returned,
     Task,
     TaskEdited,
     TaskStatus,
@@ -121,11 +124,16 @@ def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task
         case Released(task=id, note=note, by=by, at=at):
             task = _given(board.tasks[id], None, at)
             yield replace(task, notes=(*task.notes, Note(by, note))) if note else task
-        case Completed(task=id, receipt=receipt, at=at):
-            yield replace(board.tasks[id], status=TaskStatus.COMPLETED, receipt=receipt, updated=at)
+        case Offered(task=id, commit=commit, receipt=receipt, at=at):
+            yield replace(board.tasks[id], offer=Offer(number, commit, receipt), returned="", updated=at)
+        case Returned(task=id, reason=reason, at=at):
+            yield replace(board.tasks[id], offer=None, returned=reason, updated=at)
+        case Completed(task=id, receipt=receipt, merged=merged, at=at):
+            done = replace(board.tasks[id], status=TaskStatus.COMPLETED, receipt=receipt, merged=merged, updated=at)
+            yield replace(done, offer=None, returned="")
         case Deleted(task=id, by=by, at=at):
             task = replace(board.tasks[id], status=TaskStatus.DELETED, blocked_by=frozenset(), updated=at)
-            yield replace(task, deleted_by=by, deleted_in=number)
+            yield replace(task, offer=None, deleted_by=by, deleted_in=number)
             yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
         case BoardLossAccepted():
             return
@@ -176,7 +184,7 @@ def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
 def _given(task: Task, owner: str | None, at: float, status: TaskStatus = TaskStatus.PENDING) -> Task:
     """Return a task with another owner, or none. Only a change of owner starts a new epoch."""
     epoch = task.epoch if task.owner == owner else task.epoch + 1
-    return replace(task, status=status, owner=owner, epoch=epoch, updated=at)
+    return replace(task, status=status, owner=owner, epoch=epoch, offer=None, returned="", updated=at)
 
 
 def _unblocked(task: Task, blocker: int, at: float) -> Task:

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.policy.secret_placeholders import refusal_to_run
+from deskmate.core.prompt.task_lines import ids
 from deskmate.core.team.task_fields import TEXTS
 from deskmate.core.team.tasks import (
     Assigned,
@@ -20,12 +21,13 @@ from deskmate.core.team.tasks import (
     Completed,
     Created,
     Deleted,
+    Offered,
     Released,
+    Returned,
     Task,
     TaskEdited,
     TaskStatus,
     blockers,
-    ids,
     in_progress_of,
 )
 
@@ -70,6 +72,10 @@ def breach(board: BoardState, event: BoardEvent) -> str | None:
             return _assigning(task, event)
         case Released():
             return _releasing(task, event)
+        case Offered():
+            return _offering(task, event)
+        case Returned():
+            return _returning(task, event)
         case Completed():
             return _completing(board, task, event)
         case Deleted():
@@ -83,7 +89,7 @@ def _redacted(board: BoardState, event: BoardEvent) -> str | None:
     match event:
         case Created(verify=command) | TaskEdited(verify=command):
             advice = "Let it read the secret from a file or a variable"
-        case Completed(task=task):
+        case Completed(task=task) | Offered(task=task):
             command, advice = board.tasks[task].verify, "Delete the task and create it again with another command"
         case _:
             return None
@@ -155,6 +161,20 @@ def _releasing(task: Task, event: Released) -> str | None:
     return _not_yours(task, event.by)
 
 
+def _offering(task: Task, event: Offered) -> str | None:
+    if trouble := _stale(task, event) or _not_yours(task, event.by):
+        return trouble
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return f"Task #{task.id} is {task.status}. Take it first, with status in_progress."
+    return _unverified(task, event)
+
+
+def _returning(task: Task, event: Returned) -> str | None:
+    if task.offer is None or task.offer.number != event.offer:
+        return f"Task #{task.id} does not wait to be merged under record {event.offer}. There is nothing to return."
+    return None
+
+
 def _completing(board: BoardState, task: Task, event: Completed) -> str | None:
     if trouble := _stale(task, event) or _not_yours(task, event.by):
         return trouble
@@ -163,7 +183,7 @@ def _completing(board: BoardState, task: Task, event: Completed) -> str | None:
     return _unverified(task, event)
 
 
-def _unverified(task: Task, event: Completed) -> str | None:
+def _unverified(task: Task, event: Completed | Offered) -> str | None:
     if task.verify is None:
         return None
     # A member wrote the command, but a refusal is read as our text. TaskGet shows the command in its frame.
@@ -204,7 +224,7 @@ def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str |
         case Deleted(by=by, task=id):
             task = board.tasks[id]
             return _read_only(by) if reads_only and not _is_private(task, by) else _may_not_delete(by, task)
-        case Claimed() | Assigned() | Released() | Completed() | BoardLossAccepted():
+        case Claimed() | Assigned() | Released() | Offered() | Returned() | Completed() | BoardLossAccepted():
             return None
         case unreachable:
             assert_never(unreachable)
@@ -307,7 +327,7 @@ def _not_yours(task: Task, name: str) -> str | None:
     return _owned(task) if task.owner else f"Task #{task.id} is not yours. Take it first, with status in_progress."
 
 
-def _stale(task: Task, event: Assigned | Released | Completed) -> str | None:
+def _stale(task: Task, event: Assigned | Released | Completed | Offered) -> str | None:
     if event.epoch == task.epoch:
         return None
     now = f"it now belongs to '{task.owner}'" if task.owner else "it now has no owner"

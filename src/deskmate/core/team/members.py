@@ -9,7 +9,7 @@ from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, confusion, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
-from deskmate.core.policy.permissions import Mode, PermissionRule
+from deskmate.core.policy.permissions import Isolation, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
@@ -63,6 +63,11 @@ class Member:
     verdict: PlanVerdict | None = None
     verdict_in: int = 0
     owes_plan: bool = False
+
+    @property
+    def isolated(self) -> bool:
+        """Whether it works in a tree of its own."""
+        return self.joined is not None and self.joined.isolation == Isolation.OWN
 
     @property
     def here(self) -> bool:

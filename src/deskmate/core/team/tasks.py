@@ -6,7 +6,7 @@ and `board_fold` folds what happened.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
@@ -30,13 +30,8 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
 _ID = re.compile(r"#?([1-9][0-9]{0,15})")
-# Parts of a subject that could be read as the owner or the blockers, which follow it in a line.
-_OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
-_BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
 # The characters that separate the words of a role.
 _SPACING = re.compile(r"[\s_\u2010-\u2015-]+")
-_LINE_SHOWN = 120
-_WORDS_SHOWN = 10
 
 
 class TaskStatus(StrEnum):
@@ -77,6 +72,18 @@ class Receipt(BaseModel):
         return {name: value for name, value in fields.items() if name != "clean" or value is not None}
 
 
+@frozen
+class Offer:
+    """Work on a task that waits to be merged into the team's branch. `number`: the record that offered it.
+
+    `commit`: what is to be merged. `receipt`: how the task's command ended in the tree of its owner.
+    """
+
+    number: int
+    commit: str
+    receipt: Receipt | None = None
+
+
 class Note(NamedTuple):
     """What a member said about a task when it gave it back."""
 
@@ -90,7 +97,8 @@ class Task:
 
     `edits`: who last changed each field, including `blocked_by`, after the task was created; `edited_in`: the record of
     that. `changed_by`, `changed_in`: who last changed anything, and in which record; tasks that differ only in these
-    are equal. `deleted_by`: who deleted it, in record `deleted_in`.
+    are equal. `deleted_by`: who deleted it, in record `deleted_in`. `offer`: its work, while that waits to be merged.
+    `returned`: why its work was last not merged. `merged`: the commit of the team's branch that has its work.
     """
 
     id: int
@@ -114,6 +122,9 @@ class Task:
     changed_in: int = field(default=0, compare=False)
     deleted_by: str = ""
     deleted_in: int = 0
+    offer: Offer | None = None
+    returned: str = ""
+    merged: str | None = None
 
     @property
     def editors(self) -> tuple[str, ...]:
@@ -227,13 +238,36 @@ class Released(BoardFact):
     note: str = ""
 
 
+class Offered(BoardFact):
+    """The owner's work on the task waits to be merged into the team's branch. The last offer of a task counts."""
+
+    type: Literal["task_offered"] = "task_offered"
+    task: TaskId
+    epoch: Epoch
+    commit: str
+    receipt: Receipt | None = None
+
+
+class Returned(BoardFact):
+    """The work that record `offer` offered was not merged. Its owner still has the task in progress."""
+
+    type: Literal["task_returned"] = "task_returned"
+    task: TaskId
+    offer: int = Field(strict=True, ge=1)
+    reason: str
+
+
 class Completed(BoardFact):
-    """The task was done. The receipt proves it if the task has a command to verify it."""
+    """The task was done. The receipt proves it if the task has a command to verify it.
+
+    `merged`: the commit of the team's branch that has its work, if its owner worked in a tree of its own.
+    """
 
     type: Literal["task_completed"] = "task_completed"
     task: TaskId
     epoch: Epoch
     receipt: Receipt | None = None
+    merged: str | None = None
 
 
 class Deleted(BoardFact):
@@ -250,7 +284,9 @@ class BoardLossAccepted(BoardFact):
     number: int = Field(strict=True, ge=1)
 
 
-BoardEvent: TypeAlias = Created | TaskEdited | Claimed | Assigned | Released | Completed | Deleted | BoardLossAccepted
+BoardEvent: TypeAlias = (
+    Created | TaskEdited | Claimed | Assigned | Released | Offered | Returned | Completed | Deleted | BoardLossAccepted
+)
 
 KINDS: tuple[type[BoardEvent], ...] = (
     Created,
@@ -258,6 +294,8 @@ KINDS: tuple[type[BoardEvent], ...] = (
     Claimed,
     Assigned,
     Released,
+    Offered,
+    Returned,
     Completed,
     Deleted,
     BoardLossAccepted,
@@ -337,63 +375,13 @@ def in_progress_of(board: BoardState, name: str) -> list[Task]:
     return [board.tasks[board.working[name]]] if name in board.working else []
 
 
+def merge_queue(board: BoardState) -> list[Task]:
+    """Return the tasks whose work waits to be merged, in the order of their offers."""
+    offers = {task.offer.number: task for task in board.tasks.values() if task.offer}
+    return [offers[number] for number in sorted(offers)]
+
+
 def _ready(board: BoardState, owner: str | None) -> Iterator[Task]:
     for task in () if board.damaged else board.tasks.values():
         if task.status is TaskStatus.PENDING and task.owner == owner and not is_blocked(board, task):
             yield task
-
-
-# -- how it is written ----------------------------------------------------------------------------
-
-
-def line(board: BoardState, task: Task) -> str:
-    """Return a task as one line: `#3 [pending, role "tester"] subject (blocked by #1) @owner`.
-
-    No subject can imitate one of these parts.
-    """
-    subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
-    return f"#{task.id} {_state(board, task, subject)}"
-
-
-def authored_line(board: BoardState, task: Task) -> str:
-    """Return a task and its authors as one line: `#3 by ann, edited by bob [pending] "subject" @owner`.
-
-    The authors come first and the subject is quoted, so that no subject can name another author.
-    """
-    return f"#{task.id} {authors(task)} {_state(board, task, quoted(one_line(task.subject)))}"
-
-
-def _state(board: BoardState, task: Task, subject: str) -> str:
-    waits = blockers(board, task)
-    blocked = f" (blocked by {ids(waits)})" if waits else ""
-    owner = f" @{task.owner}" if task.owner else ""
-    role = f", role {quoted(one_line(task.role))}" if task.role else ""
-    return f"[{task.status.replace('_', ' ')}{role}] {subject}{blocked}{owner}"
-
-
-def authors(task: Task) -> str:
-    """Return who wrote a task: `by ann, edited by bob`."""
-    edited = f", edited by {listed(task.editors)}" if task.editors else ""
-    return f"by {task.created_by or 'unknown'}{edited}"
-
-
-def ids(numbers: Iterable[int]) -> str:
-    """Return task numbers for people: `#1, #2`, the first few and how many more."""
-    return listed([f"#{number}" for number in numbers])
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return the first few words of a list and how many more there are."""
-    shown = ", ".join(words[:_WORDS_SHOWN])
-    return f"{shown} and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else shown
-
-
-def quoted(text: str) -> str:
-    """Return a member's words in quotes that no quote in them can end."""
-    return '"' + text.replace('"', "'") + '"'
-
-
-def one_line(text: str) -> str:
-    """Return `text` as one short line, so that no line break in it can imitate another task's line."""
-    text = " ".join(text.split())
-    return text if len(text) <= _LINE_SHOWN else f"{text[: _LINE_SHOWN - 1]}…"

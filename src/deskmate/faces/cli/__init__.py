@@ -10,7 +10,6 @@ demo_page         the last page of the demo
 play_command      one teammate for the process that started this one
 trust_command     trust: list, add, remove
 removal_command   teams rm and prune
-session_picker    a list of teams to choose from, at a terminal
 shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
 output            what the commands print

@@ -182,7 +182,7 @@ def _talk_to_picked(
 ) -> int:
     """Continue the team that the person chooses from a list. Attach to it if another process runs it."""
     with importing():
-        from deskmate.faces.cli.session_picker import pick_team
+        from deskmate.faces.common.chat.session_picker import pick_team
 
     chosen = pick_team(workspace)
     if chosen is None:

@@ -10,19 +10,19 @@ from deskmate import app
 from deskmate.app import Feed, RunRequest
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
-from deskmate.errors import BadSettings
+from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
 from deskmate.faces.common.terminal_text import one_line
-from deskmate.faces.common.text_tables import note
+from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.queries.stream_reader import team_at, workspace_at
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 NOTHING_SAID = "You sent no message, so the team was not kept."
 NEVER_ANSWERED = "The model never answered, so the team was not kept. Fix the problem, then try again."
@@ -52,6 +52,26 @@ def next_request(request: RunRequest, words: str) -> RunRequest:
     return replace(request, goal=words or None, team=None, continues=False)
 
 
+def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:
+    """Let the person choose the team that follows. Return the request for it, and whether to attach to it.
+
+    `team`: the one before, if it is kept. It follows again if the person chooses none.
+    """
+    # Imported here because it is slow, and few conversations need it.
+    from deskmate.faces.common.chat.session_picker import pick_team
+
+    try:
+        chosen = pick_team(request.workspace)
+    except Refused as error:
+        warn(str(error))
+        chosen = None
+    if chosen is not None:
+        return replace(request, goal=None, team=chosen.name, continues=True), bool(chosen.live)
+    if team is None:
+        return next_request(request, ""), False
+    return replace(request, goal=None, team=team, continues=True), attaches
+
+
 def model_of(request: RunRequest) -> str:
     """Return the model to ask. Raises BadSettings if there is none, or Refused if the team to continue is missing."""
     try:
@@ -69,7 +89,7 @@ def typed(request: RunRequest, *words: str) -> str:
     return shlex.join(["deskmate", *where, *words])
 
 
-def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "AbstractAsyncContextManager[Session]":
+def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "AbstractAsyncContextManager[TeamSession]":
     """Open the team of a request and run it. `attaches`: look at it while another process runs it."""
     if attaches:
         from deskmate.app.attach.attached_session import attached
@@ -80,18 +100,18 @@ def open_session(request: RunRequest, feed: Feed, *, attaches: bool) -> "Abstrac
     return attended(request, feed)
 
 
-def attached_note(session: "Session") -> str:
+def attached_note(session: "TeamSession") -> str:
     """Return what to say first in a window that is attached to a team of another process."""
     return f"Team {session.team} runs in another process. It continues when you leave this window."
 
 
-def stop_reason(session: "Session") -> str:
+def stop_reason(session: "TeamSession") -> str:
     """Return why the lead stopped, as a line, or "" if it did not."""
     lead = next((member for member in session.members if member.name == LEAD), None)
     return f"deskmate: stopped: {one_line(lead.status.reason)}" if lead and isinstance(lead.status, Parked) else ""
 
 
-def parting(request: RunRequest, session: "Session", *, attaches: bool = False, reason: str = "") -> str:
+def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = False, reason: str = "") -> str:
     """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue.
 
     `reason`: why the lead stopped, if that was not printed yet.

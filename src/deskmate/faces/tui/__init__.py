@@ -9,6 +9,7 @@ watched_member   whose transcript is shown
 member_activity  what each member is doing now
 clipboard        copy a text and say so
 theme            colours
+key_target       who gets what is typed
 terminal_keys    keys that Textual does not tell apart
 panels           the panels of the screen
 drawing          lines, rows and items

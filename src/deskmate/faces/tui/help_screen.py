@@ -58,6 +58,7 @@ KEYS = {
     },
     "Board and mail (F3, F4)": {
         "↑ ↓ Enter": "choose, open and close",
+        "r": "reply to the sender of the selected message",
         "f": "show all mail, or only that of the watched member",
     },
 }

@@ -12,7 +12,7 @@ from deskmate.core.log.names import call_id
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.status import Working
 from deskmate.faces.common.items.call_summaries import begun
-from deskmate.faces.common.items.transcript_items import CallItem, CallState, ShownItem
+from deskmate.faces.common.items.transcript_items import CallItem, CallState, CommandItem, ShownItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Activity:
         self._calls: dict[str, dict[str, str]] = {}
         self._running: dict[str, dict[str, Deed]] = {}
         self._speaking: dict[str, Deed] = {}
+        self._commands: dict[str, float] = {}
 
     def hear(self, event: TeamEvent) -> None:
         """Take in an event. It neither waits nor raises."""
@@ -69,6 +70,13 @@ class Activity:
             if call in known:
                 running[call] = Deed(known[call], self._now())
 
+    def run(self, key: str, *, is_over: bool) -> None:
+        """Note that a command of the user runs, by the key of its item, or that it is over."""
+        if is_over:
+            self._commands.pop(key, None)
+        else:
+            self._commands.setdefault(key, self._now())
+
     def of(self, member: str) -> Deed | None:
         """Return what a member is doing: the call that runs longest, or what its model does; None if unknown."""
         running = self._running.get(member)
@@ -77,10 +85,12 @@ class Activity:
     @property
     def has_clock(self) -> bool:
         """Whether anything is going on whose duration is shown."""
-        return any(self._running.values()) or bool(self._speaking)
+        return any(self._running.values()) or bool(self._speaking) or bool(self._commands)
 
     def with_clock(self, member: str, item: ShownItem) -> ShownItem:
         """Return an item of a member. A call that runs gets its duration, and what it has printed."""
+        if isinstance(item, CommandItem) and (since := self._commands.get(item.key)) is not None:
+            return replace(item, seconds=int(self._now() - since))
         deed = self._running.get(member, {}).get(item.key)
         if deed is None or not isinstance(item, CallItem) or item.state is not CallState.RUNNING:
             return item

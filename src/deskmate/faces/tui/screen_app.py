@@ -13,7 +13,7 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from deskmate.app import Feed, environment, wants_colour
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
@@ -47,7 +47,7 @@ class DeskmateApp(App[None]):
 
     `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
     `theme`: as in the settings. `next_words`: after /clear, what to say first to the next team, if anything. None if no
-    team follows.
+    team follows. `picks`: after /resume, the user chooses the team that follows.
     """
 
     CSS_PATH = "screen.tcss"
@@ -63,7 +63,7 @@ class DeskmateApp(App[None]):
 
     def __init__(
         self,
-        session: Session,
+        session: TeamSession,
         feed: Feed,
         *,
         before: Sequence[str] = (),
@@ -79,8 +79,11 @@ class DeskmateApp(App[None]):
         self.theme = theme_for(theme, environment())
         self._session, self._keep, self._now = session, keep, now
         self._team = TeamScreen(session, feed, before, now)
-        self._talk = Talk(session, self._team.cells, FaceActions(self.copy_to_clipboard, self._choose_theme))
+        watch = self._team.watching.show_command
+        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, watch, picks=True)
+        self._talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
+        self.picks = False
         self._turn, self._touch = asyncio.Lock(), asyncio.Event()
         self._braked = float("-inf")
         self._over = self._leaving = False
@@ -98,12 +101,6 @@ class DeskmateApp(App[None]):
         """Draw everything again when the terminal is back from an editor or the shell."""
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True), immediate=False)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Notice that a person is there, then handle the event as usual."""
-        if isinstance(event, events.Key | events.MouseDown | events.Paste):
-            self._touch.set()
-        await super().on_event(event)
-
     async def touched(self) -> None:
         """Return when the person presses a key or a button of the mouse the next time."""
         self._touch.clear()
@@ -111,13 +108,21 @@ class DeskmateApp(App[None]):
 
     # -- what is typed and answered ---------------------------------------------------------------
 
+    async def on_event(self, event: events.Event) -> None:
+        """Decide who gets what is typed or pasted before it waits in a queue."""
+        is_here = self._team.is_mounted and self._team.is_current
+        if is_here and isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self._team.direct(event)
+        if isinstance(event, events.Key | events.MouseDown | events.Paste):
+            self._touch.set()
+        await super().on_event(event)
+
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
         carried_out = self._carry_out(addressed(message.text, message.to))
-        if command := command_in(message.text):
+        if command_in(message.text):
             # It may take long, and what is typed meanwhile must not wait for it.
-            self.note(f"running: {command}\nEsc stops it.")
             self.run_worker(carried_out, group="commands")
         else:
             self._do(carried_out)
@@ -127,7 +132,7 @@ class DeskmateApp(App[None]):
         if feedback.lines:
             self._team.watching.note(feedback.lines)
         if feedback.leaves:
-            self.next_words = feedback.next_words
+            self.next_words, self.picks = feedback.next_words, feedback.picks
             self.exit()
 
     def _choose_theme(self, name: str) -> list[str]:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from deskmate.app import Feed
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.completions import FileList
@@ -26,6 +26,7 @@ from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.draft.draft_menu import DraftMenu
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
+from deskmate.faces.tui.key_target import is_for_panel
 from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.panels.board_panel import BoardPanel
 from deskmate.faces.tui.panels.conversation_panel import Conversation
@@ -58,11 +59,11 @@ class TeamScreen(Screen[None]):
         Binding("f5", "panel('questions')", "answer", priority=True),
         Binding("f6", "panel('conversation')", "read", priority=True),
         Binding("f7", "grid", "grid", priority=True),
-        # Not first: the draft takes it while its menu is open.
+        # Not first: the draft takes it.
         Binding("tab", "member(1)", "next"),
         Binding("alt+down", "member(1)", "next", priority=True),
         Binding("alt+up", "member(-1)", "previous", priority=True),
-        Binding("alt+home", "lead", "lead", priority=True),
+        Binding("alt+home", "numbered(1)", "lead", priority=True),
         *(Binding(f"alt+{number}", f"numbered({number})", "choose", priority=True) for number in range(1, 10)),
         Binding("ctrl+f", "search", "find", priority=True),
         Binding("escape", "leave_panel", "back"),
@@ -78,7 +79,7 @@ class TeamScreen(Screen[None]):
             super().__init__()
             self.error = error
 
-    def __init__(self, session: Session, feed: Feed, before: Sequence[str], now: Callable[[], float]) -> None:
+    def __init__(self, session: TeamSession, feed: Feed, before: Sequence[str], now: Callable[[], float]) -> None:
         super().__init__()
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()
@@ -105,11 +106,12 @@ class TeamScreen(Screen[None]):
             with Vertical(id="side"):
                 yield BoardPanel(id="board")
                 yield PostPanel(id="post")
-        yield QuestionsPanel(self._type, id="questions")
+        yield QuestionsPanel(id="questions")
         with Vertical(id="foot"):
             yield Input(id="search", placeholder="find in this conversation", compact=True)
             yield (menu := DraftMenu(id="menu"))
-            yield Draft(self._before, menu, self._mentioned, FileList(self._session.find), id="draft")
+            files = FileList(self._session.find)
+            yield Draft(self._before, menu, self._mentioned, files, self._turn_to_next, id="draft")
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
@@ -177,7 +179,7 @@ class TeamScreen(Screen[None]):
         self.query_one(Draft).show_mode(session.permitted.mode)
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
-            self.query_one(Draft).focus()
+            self._write()
 
     def _grow(self) -> None:
         """Show members, board and mail once there is something in them: one agent has the whole width."""
@@ -194,19 +196,25 @@ class TeamScreen(Screen[None]):
     # -- who is watched ---------------------------------------------------------------------------
 
     def _watch(self, name: str) -> None:
-        self.watching.choose(name)
         draft = self.query_one(Draft)
         # Queue this: what was sent just before must go to the member it was written to.
         draft.call_later(draft.address, name)
+        self._show_member(name)
+
+    def _turn_to_next(self) -> str:
+        """Watch the next member, and return its name. The draft, which has its keys in order, addresses it."""
+        self._show_member(name := self._neighbour(1))
+        return name
+
+    def _show_member(self, name: str) -> None:
+        self.watching.choose(name)
         self.query_one(Conversation).begin()
         self.query_one(PostPanel).choose(name)
         self._follow()
         self._look()
 
-    def _follow(self) -> None:
-        self.run_worker(self._followed(), group="follow", exclusive=True)
-
-    async def _followed(self) -> None:
+    @work(group="follow", exclusive=True)
+    async def _follow(self) -> None:
         try:
             await self.watching.follow()
         except DeskmateError as error:
@@ -218,16 +226,26 @@ class TeamScreen(Screen[None]):
 
     def action_member(self, by: int) -> None:
         """Watch the next member, or the one before."""
+        self._watch(self._neighbour(by))
+
+    def _neighbour(self, by: int) -> str:
         names = [member.name for member in in_order(self._session)]
         chosen = self.watching.chosen
         # If a team was just closed, only the lead is left.
-        self._watch(names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD)
+        return names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD
 
     def action_numbered(self, number: int) -> None:
         """Watch the member with this number in the list."""
         names = [member.name for member in in_order(self._session)]
         if number <= len(names):
             self._watch(names[number - 1])
+
+    def action_reply(self) -> None:
+        """Write to the agent whose message is chosen."""
+        name = self.query_one(PostPanel).correspondent
+        if name in [member.name for member in self._session.members]:
+            self._watch(name)
+            self._write()
 
     def action_grid(self) -> None:
         """Show several conversations side by side, or only the chosen one again."""
@@ -242,10 +260,6 @@ class TeamScreen(Screen[None]):
     def on_tile_unreadable(self, message: Tile.Unreadable) -> None:
         """Exit as for the watched transcript."""
         self.post_message(self.Unreadable(message.error))
-
-    def action_lead(self) -> None:
-        """Watch the lead."""
-        self._watch(LEAD)
 
     # -- which panel has the keys -----------------------------------------------------------------
 
@@ -262,7 +276,8 @@ class TeamScreen(Screen[None]):
             self._write()
             return
         self._show_panel(name)
-        panel.focus()
+        # At once, so that the next key is handled there.
+        self.query_one(QuestionsPanel).focus() if name == "questions" else self.set_focus(panel)
 
     def _show_panel(self, name: str) -> None:
         """Show a panel if there is room for only one. Beside the conversation, board or mail stays visible."""
@@ -327,23 +342,17 @@ class TeamScreen(Screen[None]):
         if self.is_current and (self.focused is None or (draft.has_focus and draft.is_idle)):
             self.query_one(QuestionsPanel).take_keys()
 
-    def on_key(self, event: events.Key) -> None:
-        """Let what is typed go to the draft, whatever panel has the keys, if it means nothing there."""
-        if event.is_printable and event.key not in self.active_bindings:
-            event.stop()
-            self._type(event)
+    def direct(self, event: events.Key | events.Paste) -> None:
+        """Give the keys to the draft if what is typed or pasted belongs there, whatever panel has them.
 
-    def _type(self, key: events.Key) -> None:
-        """Continue writing with a key that was pressed elsewhere."""
-        if not self.query_one(Draft).disabled:
+        Call this before the event is put into the queue of a widget. Then what is typed next is put into the same
+        queue, and nothing overtakes it.
+        """
+        draft = self.query_one(Draft)
+        if not draft.disabled and not is_for_panel(self, event):
             self._write()
-            self.query_one(Draft).take(key)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Let what is pasted go to the draft."""
-        if not self.query_one(Draft).disabled:
-            self._write()
-            self.query_one(Draft).paste(event.text)
+        if self.focused is draft:
+            draft.note_typing()
 
     def on_questions_panel_unanswered(self, message: QuestionsPanel.Unanswered) -> None:
         """Keep words that answer nothing any more."""

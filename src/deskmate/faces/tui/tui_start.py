@@ -14,12 +14,19 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, stop_reason
+from deskmate.faces.common.run_start import (
+    attached_note,
+    next_request,
+    open_session,
+    parting,
+    picked_request,
+    stop_reason,
+)
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -47,23 +54,30 @@ def open_screen(request: RunRequest, *, attaches: bool = False) -> int:
         if not visit.left:
             warn("interrupted")
             return INTERRUPTED
-        if visit.next_words is None:
+        if visit.picks:
+            request, attaches = picked_request(request, visit.team, attaches=attaches)
+        elif visit.next_words is not None:
+            request, attaches = next_request(request, visit.next_words), False
+        else:
             return 0
-        request, attaches = next_request(request, visit.next_words), False
 
 
 class _Visit:
-    """A person at a team's screen. `parting`: what to print at the end. `left`: whether the person ended it."""
+    """A person at a team's screen. `parting`: what to print at the end. `left`: whether the person ended it.
+
+    `team`: the name that continues this, if the team is kept.
+    """
 
     def __init__(self, request: RunRequest, *, attaches: bool) -> None:
         self._request, self._attaches = request, attaches
         self._screen: DeskmateApp | None = None
         self.parting, self.left = "", False
+        self.team: str | None = None
 
     async def play(self, stop_signals: StopSignals) -> None:
         """Show the team until the person leaves or a signal stops it."""
         feed = Feed()
-        session: Session | None = None
+        session: TeamSession | None = None
         try:
             with anyio.CancelScope() as scope, stop_signals.stops(scope):
                 async with open_session(self._request, feed, attaches=self._attaches) as session:
@@ -73,8 +87,9 @@ class _Visit:
             # Only now is it known whether the team is kept.
             if session:
                 self.parting = parting(self._request, session, attaches=self._attaches, reason=stop_reason(session))
+                self.team = session.home if session.kept else None
 
-    async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
+    async def _show(self, session: TeamSession, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
         self._screen = screen = DeskmateApp(
             session, feed, before=history.before, keep=history.keep, theme=self._request.settings.theme
@@ -102,6 +117,11 @@ class _Visit:
     def next_words(self) -> str | None:
         """After /clear, what to say first to the next team, if anything. None if no team follows."""
         return self._screen.next_words if self._screen else None
+
+    @property
+    def picks(self) -> bool:
+        """Whether the person wants to choose the team that follows."""
+        return self._screen is not None and self._screen.picks
 
     def note(self, words: str) -> None:
         """Show a message of the program, on the screen once there is one."""

@@ -11,15 +11,16 @@ from typing import NoReturn
 
 from deskmate.app import Printed, Recorded, Streamed, TeamEvent
 from deskmate.app.build import window_of
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.compaction import counted_tokens
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.core.team.messages import Plain
 from deskmate.errors import StoreError
 from deskmate.faces.common.items.entry_items import ItemHistory
 from deskmate.faces.common.items.mail_items import mail_items
-from deskmate.faces.common.items.transcript_items import NoticeItem, ShownItem
+from deskmate.faces.common.items.transcript_items import CommandItem, NoticeItem, ShownItem
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
 from deskmate.faces.tui.member_activity import Activity
@@ -32,13 +33,16 @@ _PATIENCE_BREATHS = 20
 class Watching:
     """The watched member. `activity`: what it is doing. `wake`: called when there is something to draw."""
 
-    def __init__(self, session: Session, activity: Activity, wake: Callable[[], None]) -> None:
+    def __init__(self, session: TeamSession, activity: Activity, wake: Callable[[], None]) -> None:
         self._session, self._activity, self._wake = session, activity, wake
         self._team = session.team
         self._read: dict[str, ItemHistory] = {}
         self._tokens: dict[str, int] = {}
         self._live, self._is_read = Live(), False
         self.chosen = LEAD
+        # The command of the user that runs: where it is shown, and its key.
+        self._command: tuple[ItemHistory, str] | None = None
+        self._commands = 0
 
     def choose(self, name: str) -> None:
         """Watch another member. `follow` must be started again."""
@@ -105,6 +109,18 @@ class Watching:
     def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Show a message of the program at the end of the chosen member's conversation."""
         self._history(self.chosen).note(lines)
+        self._wake()
+
+    def show_command(self, ran: UserCommand) -> None:
+        """Show a command of the user where it was begun: at its start, while it runs, and at its end."""
+        if self._command is None:
+            self._commands += 1
+            self._command = (self._history(self.chosen), f"command/{self._commands}")
+        history, key = self._command
+        history.put(CommandItem(key, ran))
+        self._activity.run(key, is_over=ran.status is not None)
+        if ran.status is not None:
+            self._command = None
         self._wake()
 
     @property

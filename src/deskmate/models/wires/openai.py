@@ -23,7 +23,7 @@ _OPENAI = "https://api.openai.com"
 class OpenAIModel:
     """A model with the chat completions API. `provider`: part of its name, and of the name of its key's setting.
 
-    `origin`: where its settings come from.
+    `origin`: where its settings come from, as in `SettingsOrigin`.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class OpenAIModel:
         base_url: str = f"{_OPENAI}/v1",
         limits: ModelLimits,
         provider: str = "openai",
-        origin: SettingsOrigin | None = None,
+        origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         setting = f"{provider.upper().replace('-', '_')}_API_KEY"
         url = f"{base_url.rstrip('/')}/chat/completions"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, origin or SettingsOrigin())
+        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, SettingsOrigin(*origin))
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # OpenAI refuses the old name for its newer models. Other servers know only the old one.
         is_openai = base_url.startswith(f"{_OPENAI}/")

@@ -120,7 +120,7 @@ class AgentWork:
             jobs=jobs,
             model_calls=ModelCalls(transcript, parts, team_state.feed, writer.redaction),
             calls=Calls(team_state, me, mailbox, transcript, parts, jobs, run_subagent),
-            duties=TeamDuties(team_state, transcript, mailbox),
+            duties=TeamDuties(team_state, transcript, mailbox, parts.tree),
         )
 
     @property

@@ -22,6 +22,7 @@ from deskmate.core.agent.actions import (
     Take,
 )
 from deskmate.core.agent.entries import Agreed, Noticed, Nudged, PermissionAsked, Reported, Said, WorkMode
+from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import (
     changes_text,
     digest,
@@ -43,6 +44,7 @@ from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRespon
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, TaskRefused
+from deskmate.ports import MemberTree
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
@@ -54,8 +56,10 @@ from deskmate.texts import text as model_text
 class TeamDuties:
     """Carries out the team duties of one member."""
 
-    def __init__(self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox) -> None:
-        self._team_state, self._transcript, self._mailbox = team_state, transcript, mailbox
+    def __init__(
+        self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox, tree: MemberTree | None = None
+    ) -> None:
+        self._team_state, self._transcript, self._mailbox, self._tree = team_state, transcript, mailbox, tree
 
     async def do(self, duty: Duty, me: Member) -> None:
         """Carry out a duty and record it."""
@@ -130,7 +134,16 @@ class TeamDuties:
     async def _take(self, id_: int, me: Member) -> None:
         # None if others were faster. The next decision then sees the board as it is now.
         if task := await self._begun(self._team_state.board.state.tasks[id_], me):
-            await self._transcript.record(taken(task, self._team_state.board.state.number))
+            changes = await self._ready_tree(self._tree, task) if self._tree else ""
+            await self._transcript.record(taken(task, self._team_state.board.state.number, changes))
+
+    async def _ready_tree(self, tree: MemberTree, task: Task) -> str:
+        """Bring the member's tree up to date for a task. Return what it must know, if its work came back."""
+        if not task.returned:
+            await tree.update()
+            return ""
+        await tree.merge_branch()
+        return returned_text(task.id, tree.branch, task.returned)
 
     async def _begun(self, task: Task, me: Member) -> Task | None:
         """Return a task that the member now owns and has begun, or None. For a free task, take the lowest free one."""

@@ -31,7 +31,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, Tool, ToolContext, Workspace
+from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.live_words import tell_output
@@ -54,7 +54,7 @@ _CUT_UNWRITTEN = (
     f"{INTERRUPTED} Its arguments contained a secret, which is never written to disk, "
     "so it could not be finished after the restart."
 )
-_LOG = logging.getLogger(__name__)
+_LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
 RunSubagent = Callable[[str, str, AgentType], Awaitable[Result]]
 
 
@@ -89,6 +89,11 @@ class CallContext:
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
         return self.parts.workspace
+
+    @property
+    def tree(self) -> MemberTree | None:
+        """The agent's own tree, if it has one."""
+        return self.parts.tree
 
     @property
     def redaction(self) -> Redaction:
@@ -245,8 +250,7 @@ class Calls:
     def _journalled(self, id_: str) -> tuple[str, ...]:
         """Return the values that the journal fixed for a call."""
         began = (entry for _, entry in reversed(self._transcript.entries) if isinstance(entry, Began))
-        found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
-        return tuple(found)
+        return tuple(next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ()))
 
     async def foreseen(self, view: View) -> Mapping[str, Settle]:
         """Return results of calls that the user would be asked about now but that would change nothing."""
@@ -272,7 +276,7 @@ class Calls:
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
         if any(self._transcript.memory.calls[id_].tool not in self._parts.tools for id_ in ids):
-            self._warn(text)
+            _LOG.warning(_FAILED, self._transcript.name, text, extra=ALSO_AN_EVENT)
         await self._end([Result(text, ok=ok).did(id_) for id_ in ids])
 
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
@@ -309,14 +313,10 @@ class Calls:
         try:
             tool, arguments = self._read(call)
         except ToolError as error:
-            self._warn(str(error))
+            _LOG.warning(_FAILED, self._transcript.name, error, extra=ALSO_AN_EVENT)
             return Result(str(error), ok=False)
         running = tool.run(arguments, self._context(call, self._journalled(call.id)))
         return await outcome(call.tool, running, self._team_state.writer.redaction)
-
-    def _warn(self, why: str) -> None:
-        """Log that a call cannot be run. The run continues, so a programmer would not notice a wrong script."""
-        _LOG.warning("A call of %s failed: %s", self._transcript.name, why, extra=ALSO_AN_EVENT)
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:

@@ -1,9 +1,16 @@
-"""The steps in which an agent works and which can be cut: ask the model, run calls, make room."""
+"""The steps in which an agent works: ask the model, run calls, make room, and offer what it did without a task."""
 
+import hashlib
+
+from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Overflowed
 from deskmate.core.agent.view import Origin
-from deskmate.core.team.status import WORKING
-from deskmate.errors import ModelError, PromptTooLong
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.status import WORKING, Idle, Working
+from deskmate.core.team.task_fields import NewTask
+from deskmate.core.team.tasks import TaskStatus, in_progress_of
+from deskmate.errors import ModelError, PromptTooLong, ToolError
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import drop_summary, park
 
@@ -43,3 +50,33 @@ async def compact(work: AgentWork, origin: Origin) -> None:
         await park(work, str(error))
     if origin.view.memory.focus is not None:
         await drop_summary(work)
+
+
+async def offer_untasked(work: AgentWork, rest: Rest) -> bool:
+    """Offer what a member changed in its own tree while it had no task. Return whether it has more to do because of it.
+
+    That is a task of its own on the board, so everybody sees it. It is completed when it is merged. If it cannot be
+    merged, the member has it in progress and is told why.
+    """
+    tree, board, me = work.parts.tree, work.team_state.board, work.me
+    is_turn_end = isinstance(rest.status, Idle) and isinstance(me.status, Working)
+    if tree is None or not is_turn_end or in_progress_of(await board.refresh(), me.name):
+        return False
+    subject = f"Work of {me.name} without a task"
+    try:
+        commit = await tree.offer(f"{subject}\n\nDeskmate-Member: {me.name}\n")
+        if await tree.is_merged(commit):
+            return False
+    except ToolError as error:
+        words, id_ = f"What I changed is not merged. {error}", hashlib.sha256(str(error).encode()).hexdigest()[:16]
+        await work.mailbox.send(LEAD, Plain(content=words, summary="not merged"), id_=f"unmerged/{me.name}/{id_}")
+        return False
+    new = NewTask(subject, description="All that was changed there meanwhile.", owner=me.name)
+    task = await board.create(me.name, new, cause=f"{me.name}/{commit}")
+    task = await board.claim(me, task.id, cause=f"{me.name}/{commit}/claim")
+    task = await board.offer(me.name, task.id, task.epoch, commit, cause=f"{me.name}/{commit}/offer")
+    if task.offer:
+        task = await board.settled(task.id, task.offer.number)
+    if task.status is TaskStatus.COMPLETED:
+        await tree.update()
+    return task.status is not TaskStatus.COMPLETED

@@ -26,8 +26,10 @@ from deskmate.core.team.tasks import (
     Completed,
     Created,
     Deleted,
+    Offered,
     Receipt,
     Released,
+    Returned,
     Task,
     TaskEdited,
 )
@@ -139,15 +141,41 @@ class Board:
                 released.append(await self.release(owner, task.id, task.epoch, note=note))
         return released
 
+    async def offer(
+        self, by: str, task: int, epoch: int, commit: str, *, receipt: Receipt | None = None, cause: str | None = None
+    ) -> Task:
+        """Offer the work on a task for merging. Raises TaskRefused if this epoch of the task has ended."""
+        offered = Offered(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, commit=commit, receipt=receipt)
+        return await self._on(task, lambda _: offered, cause)
+
+    async def return_offer(self, by: str, task: int, offer: int, reason: str) -> Task:
+        """Record why offered work was not merged. Raises TaskRefused if the task no longer has that offer."""
+        return await self._on(
+            task, lambda _: Returned(by=by, at=self._now(), task=task, offer=offer, reason=reason), None
+        )
+
+    async def settled(self, task: int, offer: int) -> Task:
+        """Return a task once it no longer has that offer: its work was merged or returned, or it changed hands."""
+        while True:
+            board = await self.refresh()
+            now = board.tasks[task].offer
+            if now is None or now.number != offer:
+                return board.tasks[task]
+            await self._writer.store.changed({BOARD: board.number})
+
     async def complete(
-        self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
+        self,
+        by: str,
+        task: int,
+        epoch: int,
+        *,
+        receipt: Receipt | None = None,
+        merged: str | None = None,
+        cause: str | None = None,
     ) -> Task:
         """Mark a task as done. Raises TaskRefused if this epoch of it has ended or its verification failed."""
-        return await self._on(
-            task,
-            lambda _: Completed(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, receipt=receipt),
-            cause,
-        )
+        done = Completed(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, receipt=receipt, merged=merged)
+        return await self._on(task, lambda _: done, cause)
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
         """Delete a task and every dependency to and from it.

@@ -194,7 +194,7 @@ def _answers(index: int, calls: list[str], answers: list[str]) -> Iterator[str]:
     called, answered = set(calls), set(answers)
     before, place = f"messages.{index - 1}", f"messages.{index}"
     yield from (f"{before}: '{id_}' has no result in the next message" for id_ in calls if id_ not in answered)
-    yield from (f"{place}: '{id_}' is no call of the message before" for id_ in answers if id_ not in called)
+    yield from (f"{place}: '{id_}' is not a call of the previous message" for id_ in answers if id_ not in called)
     yield from (f"{place}: '{id_}' has more than one result" for id_ in repeated(answers))
 
 

@@ -75,7 +75,7 @@ def _arguments(raw: str) -> tuple[Mapping[str, Any], str]:
         found = json.loads(raw)
     except ValueError:
         found = None
-    return (found, "") if isinstance(found, dict) else ({}, "the arguments are no JSON object")
+    return (found, "") if isinstance(found, dict) else ({}, "the arguments are not a JSON object")
 
 
 def _given(message: Mapping[str, Any]) -> Iterator[Given]:

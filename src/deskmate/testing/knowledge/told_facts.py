@@ -14,7 +14,8 @@ from deskmate.core.log.names import USER, is_call
 from deskmate.core.policy.tool_table import TOOLS, tools_of
 from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import envelopes, told_texts
-from deskmate.core.team.tasks import BoardState, line
+from deskmate.core.prompt.task_lines import line
+from deskmate.core.team.tasks import BoardState
 from deskmate.testing.knowledge.prompt_parts import PromptPart, PromptParts, names
 from deskmate.testing.knowledge.team_facts import new_notices
 from deskmate.testing.knowledge.told_phrases import created_told, here_told, statuses_told, tasks_told

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from functools import lru_cache
 
+from deskmate.core.prompt.task_lines import one_line
 from deskmate.core.team.members import Member
-from deskmate.core.team.tasks import one_line
 from deskmate.testing.knowledge.prompt_parts import PromptParts, own_words
 
 _STATUS = re.compile(r"(?:: | is | )(working|idle|waiting|parked|left)\b(?! the team)")

@@ -17,20 +17,9 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import AgentKind, tools_of
 from deskmate.core.prompt.frames import task_text, unframed
+from deskmate.core.prompt.task_lines import ids, line, one_line, quoted
 from deskmate.core.team.task_fields import NewTask, TaskChange
-from deskmate.core.team.tasks import (
-    BoardState,
-    Receipt,
-    Task,
-    TaskStatus,
-    blockers,
-    blocks,
-    ids,
-    line,
-    one_line,
-    parse_id,
-    quoted,
-)
+from deskmate.core.team.tasks import BoardState, Receipt, Task, TaskStatus, blockers, blocks, parse_id
 from deskmate.errors import ToolError
 from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text, text_for

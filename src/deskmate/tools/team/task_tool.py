@@ -5,13 +5,14 @@ A subagent's answer is the result of the call. A teammate is recorded on the ros
 
 import time
 from collections.abc import Iterable
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
-from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.permissions import Isolation, Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import ToolError
@@ -19,7 +20,12 @@ from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
 
-_ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
+_ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "isolation", "plan_mode_required")
+
+
+def _isolation(word: object) -> object:
+    # The word that other tools use.
+    return Isolation.OWN if word == "worktree" else word
 
 
 class TaskToolArguments(Arguments):
@@ -36,6 +42,9 @@ class TaskToolArguments(Arguments):
     role: str = Field("", max_length=120, description="what the teammate is for. It takes tasks with this role")
     model: str = Field("", description="a model other than yours")
     mode: Mode | None = Field(None, description="permissions of the teammate, never wider than yours")
+    isolation: Annotated[Isolation, BeforeValidator(_isolation)] | None = Field(
+        None, description="own: the teammate works in its own copy of the repository, and completing a task merges it"
+    )
     plan_mode_required: bool = Field(
         False, description="the teammate plans first, and works after you approve its plan"
     )
@@ -81,11 +90,14 @@ async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
         model=arguments.model or None,
         mode=_mode(arguments, context),
         plan=True if _plans(arguments) else None,
+        isolation=arguments.isolation,
         at=time.time(),
         cause=context.call,
     )
     member = await context.join(joined)
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
+    if member.isolated:
+        first += f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
         f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."

@@ -6,6 +6,7 @@ Models often repeat what is already true, so that is not an error. The rules are
 from collections.abc import Awaitable, Callable, Iterable
 from typing import assert_never
 
+from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import taken
 from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.agent.tool_results import Result
@@ -13,12 +14,13 @@ from deskmate.core.log.names import IN_CHARGE, blob_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
 from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.prompt.task_lines import ids, line
 from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fields import TaskChange
-from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
+from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, ToolError
-from deskmate.ports import Ran, ToolContext
+from deskmate.ports import MemberTree, Ran, ToolContext
 
 VERIFY_SECONDS = 600.0
 _OUTPUT_BYTES = 4 * 1024
@@ -135,6 +137,8 @@ async def _claim(context: ToolContext, task: Task, cause: str) -> str:
     if _is_under_way(context, task):
         return ""
     await context.board.claim(context.me, task.id, cause=cause)
+    if context.tree:
+        await context.tree.update()
     return "claimed"
 
 
@@ -176,10 +180,38 @@ async def _complete(context: ToolContext, wanted: Update, cause: str) -> str:
     if cause in context.board.state.causes:
         return "completed"
     epoch = _epoch(context, wanted)
+    freed = freed_by(context.board.state, wanted.task)
+    offered = context.board.state.causes.get(f"{cause}/offer")
+    if context.tree and (offered or _is_under_way(context, _task(context, wanted))):
+        number = offered or await _offer(context, context.tree, wanted.task, epoch, cause)
+        return _ended(await _merged(context, context.tree, wanted.task, number), freed)
     receipt = await _verify(context, _task(context, wanted), epoch)
     freed = freed_by(await context.board.refresh(), wanted.task)
     await context.board.complete(context.me.name, wanted.task, epoch, receipt=receipt, cause=cause)
     return _ended("completed", freed)
+
+
+async def _offer(context: ToolContext, tree: MemberTree, id_: int, epoch: int, cause: str) -> int:
+    """Verify and commit the work in the agent's tree, and offer it for merging. Return the number of the offer."""
+    task = context.board.state.tasks[id_]
+    receipt = await _verify(context, task, epoch)
+    trailers = f"Deskmate-Task: #{id_}\nDeskmate-Member: {context.me.name}"
+    commit = await tree.offer(f"{task.subject}\n\n{trailers}\n")
+    made = await context.board.offer(context.me.name, id_, epoch, commit, receipt=receipt, cause=f"{cause}/offer")
+    assert made.offer is not None, "it was offered"
+    return made.offer.number
+
+
+async def _merged(context: ToolContext, tree: MemberTree, id_: int, offer: int) -> str:
+    """Wait until offered work is merged. Raises ToolError if it is returned. The tree then has the branch, too."""
+    task = await context.board.settled(id_, offer)
+    if task.status is TaskStatus.COMPLETED:
+        await tree.update()
+        return f"completed, merged into {tree.branch}"
+    if not task.returned:
+        raise ToolError(f"Task #{id_} is no longer yours, and your work on it was not merged.")
+    await tree.merge_branch()
+    raise ToolError(returned_text(id_, tree.branch, task.returned))
 
 
 def _epoch(context: ToolContext, wanted: Update) -> int:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import private_folder
-from deskmate.workspace.blob_names import TASKS
+from deskmate.workspace.blobs import TASKS
 from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import shown

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.log.records import Record
 from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.task_lines import line
 from deskmate.core.team import members, roster_fold, roster_records
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.roster_records import Joined, MemberLeft
-from deskmate.core.team.tasks import EMPTY, Task, fits, line, role_key
+from deskmate.core.team.tasks import EMPTY, Task, fits, role_key
 
 WORDS = st.lists(st.text("abcäßIÉ", min_size=1, max_size=5), min_size=1, max_size=3)
 

@@ -79,6 +79,10 @@ def test_letters_are_found_anywhere_in_a_name_and_its_beginning_counts_most(type
     assert mention_completions(typed, MEMBERS, FILES)[0].name == first
 
 
+def test_many_equal_letters_in_a_long_path_take_no_time() -> None:
+    assert mention_completions("a" * 24, [], ["a/" * 200 + "b", "b"])[0].name.startswith("a/")
+
+
 @pytest.mark.anyio
 async def test_in_a_large_folder_files_are_also_found_by_their_name() -> None:
     asked: list[str] = []

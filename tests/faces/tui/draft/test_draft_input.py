@@ -23,7 +23,7 @@ from tests.faces.tui.test_live_team import answers, leaving, team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 SMALL, LARGE = SIZES
-KEYS = {"enter": "\r", "tab": "\t", "ctrl+d": "\x04"}
+KEYS = {"enter": "\r", "tab": "\t", "ctrl+d": "\x04", "space": " "}
 
 
 def at_once(screen: ScreenHarness, *keys: str) -> None:
@@ -67,6 +67,46 @@ async def test_what_is_sent_goes_to_who_was_watched_then(tmp_path: Path) -> None
         at_once(screen, *"other", "enter")
         await screen.until(lambda: bool(said(screen, "other")))
         assert (said(screen, "words"), said(screen, "other")) == (["lead"], ["alice"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        (["alt+4"], "carol"),
+        (["tab"], "alice"),
+        (["tab", "tab"], "bob"),
+        (["f2", "down"], "alice"),
+        (["f4", "r"], "carol"),
+    ],
+)
+async def test_a_reply_to_a_teammate_takes_at_most_three_keys_and_the_words(
+    tmp_path: Path, keys: list[str], name: str
+) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.sees("Which port?")
+        await screen.press("x", "backspace")
+        await screen.press(*keys)
+        at_once(screen, *"for you", "enter")
+        await screen.sees(f"said to {name}")
+        assert len([*keys, "enter"]) <= 3
+
+
+async def test_words_for_the_teammate_that_is_watched_take_only_enter(tmp_path: Path) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.press("alt+2")
+        await screen.sees("to alice")
+        at_once(screen, *"for you", "enter")
+        await screen.sees("said to alice")
+
+
+@pytest.mark.parametrize(("keys", "name"), [(["alt+4"], "carol"), (["tab", "tab"], "bob"), (["f4", "r"], "carol")])
+async def test_words_typed_at_once_with_the_key_that_chooses_a_member_go_to_that_member(
+    tmp_path: Path, keys: list[str], name: str
+) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.press("x", "backspace")
+        at_once(screen, *keys, *"for you", "enter")
+        await screen.sees(f"said to {name}")
 
 
 async def test_what_was_sent_before_leaving_is_said(tmp_path: Path) -> None:
@@ -181,7 +221,7 @@ async def test_what_is_half_typed_is_dropped_before_anybody_is_interrupted(tmp_p
         await screen.press("up")
         assert draft.text == "draft"
         await screen.press("ctrl+c", "ctrl+c")
-        await screen.sees("lead is interrupted")
+        await screen.sees("lead was interrupted")
 
 
 async def test_the_end_of_a_show_leaves_the_keys_to_who_is_typing(tmp_path: Path) -> None:

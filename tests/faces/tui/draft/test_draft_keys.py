@@ -130,9 +130,20 @@ async def test_a_click_into_the_conversation_leaves_the_keys_to_the_draft(tmp_pa
 
 async def test_a_command_of_the_user_is_shown_and_stopped_while_words_go_on(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
-        await screen.type("!echo begun; touch begun; sleep 600")
-        await screen.until(lambda: (tmp_path / "begun").exists())
+        await screen.type("!echo begun; sleep 600")
+        await screen.sees("▌ you", "▌ $ echo begun; sleep 600  0:0", "▌ │ begun")
         await screen.type("meanwhile")
         await screen.until(lambda: said(screen, "meanwhile") == ["lead"])
         await screen.press("escape")
-        await screen.sees("begun", "stopped by signal 15")
+        await screen.sees("▌ │ begun", "▌ stopped by signal 15")
+
+
+async def test_the_lead_is_told_of_a_command_and_the_message_shows_what_was_run(tmp_path: Path) -> None:
+    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, LARGE) as screen:
+        await screen.type("!echo '<b>'; exit 3")
+        await screen.sees("▌ │ <b>", "▌ exit status 3")
+        await screen.type("see?")
+        await screen.sees("You said:", "▌ you  ▸ 5 lines", "▌ see?", "▌ $ echo '<b>'; exit 3")
+        assert screen.session.title == "see?"
+        await screen.press("f6", "up", "up", "enter")
+        await screen.until(lambda: sum("▌ │ <b>" in line for line in screen.lines) == 2)

@@ -51,8 +51,8 @@ async def test_enter_runs_the_marked_command(tmp_path: Path) -> None:
         await screen.type("/que")
         await screen.sees("No question is open")
         # This one needs a name.
-        await screen.type("/resu")
-        assert draft(screen).text == "/resume "
+        await screen.type("/sto")
+        assert draft(screen).text == "/stop "
         await screen.press("ctrl+c")
         await screen.type("/mode")
         await screen.sees("mode: default")

@@ -1,16 +1,20 @@
 """Answering on the whole screen: a question takes the keys when nobody types, and few keys answer it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
+from textual import events
 
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.tui.draft.draft_input import Draft
+from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from tests.faces.tui.draft.test_draft_input import at_once, said
 from tests.faces.tui.idle_sessions import SIZES
-from tests.faces.tui.screen_harness import show_live_team
+from tests.faces.tui.screen_harness import ScreenHarness, show_live_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "permission")]
 SMALL, LARGE = SIZES
@@ -86,6 +90,50 @@ async def test_a_text_that_comes_all_at_once_is_sent_and_answers_nothing(tmp_pat
         assert len(screen.session.questions) == 1
 
 
+@pytest.mark.parametrize("words", ["hello", "2 more"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        lambda screen: not screen.session.questions,
+        lambda screen: not screen.app.screen.query_one(QuestionsPanel).display,
+        lambda screen: screen.app.focused is None or screen.app.focused is screen.app.screen.query_one(Draft),
+    ],
+    ids=["answered", "hidden", "unfocused"],
+)
+async def test_words_and_enter_typed_at_once_are_sent_when_a_question_has_just_vanished(
+    tmp_path: Path, words: str, moment: Callable[[ScreenHarness], bool]
+) -> None:
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        await screen.session.answer(screen.session.questions[0], "no")
+        while not moment(screen):
+            await anyio.lowlevel.checkpoint()
+        at_once(screen, *("space" if one == " " else one for one in words), "enter")
+        await screen.until(lambda: said(screen, words) == ["lead"])
+
+
+async def test_pasted_words_and_enter_are_sent_and_answer_nothing(tmp_path: Path) -> None:
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        screen.app.post_message(events.Paste("hello"))
+        at_once(screen, "enter")
+        await screen.until(lambda: said(screen, "hello") == ["lead"])
+        assert len(screen.session.questions) == 1
+
+
+async def test_a_question_takes_no_keys_from_who_has_just_pressed_one(tmp_path: Path) -> None:
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        await screen.press("escape")
+        await screen.until(lambda: screen.app.screen.query_one(Draft).is_idle)
+        screen.app.screen.query_one(QuestionsPanel).offer_again()
+        at_once(screen, *"hello")
+        screen.app.screen.post_message(QuestionsPanel.KeysWanted())
+        at_once(screen, "enter")
+        await screen.until(lambda: said(screen, "hello") == ["lead"])
+        assert len(screen.session.questions) == 1
+
+
 async def test_who_goes_back_to_writing_is_not_called_again_until_something_is_sent(tmp_path: Path) -> None:
     async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
         await screen.asked()
@@ -97,6 +145,26 @@ async def test_who_goes_back_to_writing_is_not_called_again_until_something_is_s
         assert screen.app.focused is draft
         await screen.type("hurry")
         await screen.asked()
+
+
+async def test_without_colours_the_marked_answer_and_the_marked_command_are_reversed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.asked()
+        await screen.press("down")
+        await screen.until(lambda: [one[:6] for one in reversed_lines(screen)] == ["2. Yes"])
+        await screen.press(*"/qui")
+        await screen.until(lambda: any(one.startswith("/quit") for one in reversed_lines(screen)))
+        assert [one for one in reversed_lines(screen) if "Yes" in one] == []
+
+
+def reversed_lines(screen: ScreenHarness) -> list[str]:
+    """Return what is drawn reversed, a line each."""
+    strips = screen.app.screen._compositor.render_strips()
+    lines = ("".join(one.text for one in strip if one.style and one.style.reverse).strip() for strip in strips)
+    return [line for line in lines if line]
 
 
 async def test_refusing_with_words_tells_the_asker_what_to_do(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from deskmate.core.prompt.task_lines import ids, listed, one_line, quoted
 from deskmate.core.team.members import Member, RosterState
-from deskmate.core.team.tasks import BoardState, Task, TaskStatus, fits, ids, listed, one_line, quoted
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus, fits
 
 
 def untaken_text(roster: RosterState, task: Task) -> str:

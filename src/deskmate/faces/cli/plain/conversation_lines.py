@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from deskmate.app import Changed, Recorded, Streamed, TeamEvent
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import RetryDelta, TextDelta
@@ -115,7 +115,7 @@ class Letters:
     """Print mail to the user, and questions, as they arrive. `is_typing`: whether something is being typed."""
 
     def __init__(
-        self, session: Session, talk: Talk, progress: Progress, is_typing: Callable[[], bool] = lambda: False
+        self, session: TeamSession, talk: Talk, progress: Progress, is_typing: Callable[[], bool] = lambda: False
     ) -> None:
         self._session, self._talk, self._progress, self._is_typing = session, talk, progress, is_typing
         self._asked: set[tuple[str, str]] = set()

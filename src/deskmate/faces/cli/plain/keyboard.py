@@ -18,9 +18,8 @@ from typing import Any, TextIO
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, get_common_complete_suffix
+from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input.vt100 import Vt100Input, raw_mode
@@ -29,7 +28,8 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from deskmate.app import environment
-from deskmate.core.log.names import ALL
+from deskmate.faces.cli.plain.word_completer import WordCompleter
+from deskmate.faces.common.chat.completions import FileList, word_at
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, clipboard_sequence
 
@@ -63,16 +63,16 @@ class Keyboard(OutputStream):
         return columns or _COLUMNS, rows or _ROWS
 
     @contextmanager
-    def open(self, past: Iterable[str], names: Callable[[], Iterable[str]]) -> Iterator["InputLine"]:
+    def open(self, past: Iterable[str], names: Callable[[], Iterable[str]], files: FileList) -> Iterator["InputLine"]:
         """Let the user type, with earlier texts in the history. The terminal is restored at the end.
 
-        `names`: returns the completions after an @.
+        `names`: returns the names that complete an @. `files`: the files that do.
         """
         loop = asyncio.get_running_loop()
         # prompt_toolkit removes its own handler after each text. If it were the only one, the event loop would no
         # longer be woken by signals.
         loop.add_signal_handler(signal.SIGWINCH, lambda: None)
-        prompt = InputLine(self, past, _Words(self._commands, names), colour=self._colour)
+        prompt = InputLine(self, past, WordCompleter(self._commands, names, files, self.put), colour=self._colour)
         self._loop = loop
         try:
             # Also between two texts: what is typed meanwhile must not be echoed or changed.
@@ -131,7 +131,7 @@ class Keyboard(OutputStream):
 class InputLine:
     """The line that is typed. `keys`: where it comes from."""
 
-    def __init__(self, keyboard: Keyboard, past: Iterable[str], words: "_Words", *, colour: bool) -> None:
+    def __init__(self, keyboard: Keyboard, past: Iterable[str], words: WordCompleter, *, colour: bool) -> None:
         self._keyboard = keyboard
         self.keys = _Keys(sys.stdin)
         self._session: PromptSession[str] = PromptSession(
@@ -140,7 +140,7 @@ class InputLine:
             history=InMemoryHistory([clean(text) for text in past]),
             completer=words,
             # The menu takes rows, so it opens only for what it can complete.
-            complete_while_typing=Condition(lambda: self.draft.startswith(("/", "@"))),
+            complete_while_typing=Condition(self._can_complete),
             reserve_space_for_menu=_MENU_ROWS,
             search_ignore_case=True,
             include_default_pygments_style=False,
@@ -154,6 +154,10 @@ class InputLine:
     def draft(self) -> str:
         """What is typed and not sent."""
         return self._session.default_buffer.text
+
+    def _can_complete(self) -> bool:
+        before = self._session.default_buffer.document.text_before_cursor
+        return before.startswith("/") or word_at(before) is not None
 
     @property
     def is_typing(self) -> bool:
@@ -171,7 +175,7 @@ class InputLine:
         # Bytes that are not UTF-8 arrive as lone surrogates.
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    def _bindings(self, words: "_Words") -> KeyBindings:
+    def _bindings(self, words: WordCompleter) -> KeyBindings:
         bindings = KeyBindings()
 
         @bindings.add("tab", filter=~is_searching)
@@ -218,26 +222,6 @@ def _continuation(width: int, line: int, wraps: int) -> str:
 def _continues(buffer: Buffer) -> bool:
     """Return whether Enter starts a new line, because a backslash stands before the cursor at the end."""
     return buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\")
-
-
-class _Words(Completer):
-    """Completes a slash command, a name after @, and names after a slash command."""
-
-    def __init__(self, commands: Mapping[str, str], names: Callable[[], Iterable[str]]) -> None:
-        self._commands, self._names = commands, names
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        before, blank, word = document.text_before_cursor.rpartition(" ")
-        if not blank and word.startswith("/"):
-            words = {f"/{name}": about for name, about in self._commands.items()}
-        elif word.startswith("@"):
-            words = {**{f"@{name}": "" for name in self._names()}, f"@{ALL}": "everybody on the team"}
-        else:
-            words = dict.fromkeys(self._names(), "") if before.startswith("/") else {}
-        # A menu that nobody asked for opens only after a first letter.
-        for name, about in words.items() if word or complete_event.completion_requested else ():
-            if name.startswith(word):
-                yield Completion(f"{name} ", -len(word), display=name, display_meta=about)
 
 
 class _Keys(Vt100Input):

@@ -16,8 +16,8 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
-from deskmate.app.session import Session
 from deskmate.app.session_events import Turns
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.status import Parked
@@ -25,6 +25,7 @@ from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
 from deskmate.faces.cli.plain.piped_texts import PipedTexts, first_piped, next_piped
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedback, Talk
+from deskmate.faces.common.chat.completions import FileList
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.chat.user_alerts import UserAlerts
@@ -36,7 +37,7 @@ from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting
+from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, picked_request
 from deskmate.faces.common.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -67,16 +68,19 @@ def _at_keyboard(request: RunRequest, attaches: bool) -> int:
             return keyboard.size[0]
 
         progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
-        actions = FaceActions(copy=keyboard.copy)
+        actions = FaceActions(copy=keyboard.copy, picks=True)
         while True:
             teller = Teller(progress, progress.note, streams=True)
             interrupt_key = InterruptKey(progress.note, keyboard.restore)
             conversation = _Conversation(request, progress, teller, interrupt_key, actions, attaches=attaches)
             code = conversation.carry_out(partial(conversation.type, keyboard), cells)
-            if conversation.next_words is None:
+            if conversation.picks:
+                keyboard.drain(None)
+                request, attaches = picked_request(request, conversation.team, attaches=attaches)
+            elif conversation.next_words is not None:
+                request, attaches = next_request(request, conversation.next_words), False
+            else:
                 return code
-            attaches = False
-            request = next_request(request, conversation.next_words)
 
 
 def _in_a_pipe(request: RunRequest) -> int:
@@ -110,7 +114,8 @@ def _in_a_pipe(request: RunRequest) -> int:
 class _Conversation:
     """One conversation, from opening the team to the summary on leaving.
 
-    `next_words`: after /clear, what to say first to the next team, if anything. None if no team follows.
+    `next_words`: after /clear, what to say first to the next team, if anything. None if no team follows. `picks`: after
+    /resume, the user chooses the team that follows. `team`: the name that continues this one, if it is kept.
     """
 
     def __init__(
@@ -126,6 +131,8 @@ class _Conversation:
         self._request, self._progress, self._teller, self._reins = request, progress, teller, interrupt_key
         self._actions, self._attaches = actions, attaches
         self.next_words: str | None = None
+        self.picks = False
+        self.team: str | None = None
         self._parting = ""
         self._pressed = -TWICE_SECONDS
         self._interrupting: asyncio.Task[None] | None = None
@@ -145,7 +152,7 @@ class _Conversation:
     async def _open(self, body: "_Body", cells: Callable[[], int | None]) -> int:
         feed = Feed()
         feed.listen(self._teller.hear)
-        session: Session | None = None
+        session: TeamSession | None = None
         try:
             with anyio.CancelScope() as scope, self._reins.stops(scope):
                 async with open_session(self._request, feed, attaches=self._attaches) as session:
@@ -154,12 +161,14 @@ class _Conversation:
                     return await body(session, talk, feed)
         finally:
             # Only now is it known whether the team is kept.
-            self._parting = parting(self._request, session, attaches=self._attaches) if session else ""
+            if session:
+                self._parting = parting(self._request, session, attaches=self._attaches)
+                self.team = session.home if session.kept else None
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------
 
-    async def type(self, keyboard: "Keyboard", session: Session, talk: Talk, feed: Feed) -> int:
+    async def type(self, keyboard: "Keyboard", session: TeamSession, talk: Talk, feed: Feed) -> int:
         """Carry out what is typed until the user leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
@@ -168,7 +177,8 @@ class _Conversation:
             self._progress.note(attached_note(session))
         history = InputHistory.of_user(app.environment())
         alerts = UserAlerts(session, keyboard.draw, self._progress.note, app.environment())
-        with keyboard.open(self._past(history), partial(_here, session)) as prompt, closing(alerts):
+        files = FileList(session.find)
+        with keyboard.open(self._past(history), partial(_here, session), files) as prompt, closing(alerts):
             self._watch(session, talk, lambda: prompt.is_typing)
             session.listen(alerts.look)
             alerts.look()
@@ -194,7 +204,7 @@ class _Conversation:
 
     # -- in a pipe --------------------------------------------------------------------------------
 
-    async def read(self, texts: PipedTexts, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
+    async def read(self, texts: PipedTexts, first: str | None, session: TeamSession, talk: Talk, feed: Feed) -> int:
         """Carry out piped lines, each after the one before is answered. Then wait until all work ends.
 
         `first`: the text that was already read.
@@ -217,7 +227,7 @@ class _Conversation:
         letters.look()
         return self._end(session) or (UNFINISHED if refused else 0)
 
-    def _end(self, session: Session) -> int:
+    def _end(self, session: TeamSession) -> int:
         """Report what could not be finished, now that nobody can answer. Return the exit code."""
         for question in session.questions:
             item = question_item(question)
@@ -231,7 +241,7 @@ class _Conversation:
 
     # -- both -------------------------------------------------------------------------------------
 
-    def _watch(self, session: Session, talk: Talk, is_typing: Callable[[], bool] = lambda: False) -> Letters:
+    def _watch(self, session: TeamSession, talk: Talk, is_typing: Callable[[], bool] = lambda: False) -> Letters:
         """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
@@ -242,10 +252,10 @@ class _Conversation:
         """Carry out a text and print the result."""
         feedback = await talk.carry_out(text)
         self._progress.put(feedback.lines)
-        self.next_words = feedback.next_words
+        self.next_words, self.picks = feedback.next_words, feedback.picks
         return feedback
 
-    def _press(self, session: Session, talk: Talk) -> None:
+    def _press(self, session: TeamSession, talk: Talk) -> None:
         """Interrupt the lead, or leave if Ctrl-C was pressed just before."""
         before, self._pressed = self._pressed, time.monotonic()
         if self._pressed - before < TWICE_SECONDS:
@@ -262,12 +272,12 @@ class _Conversation:
         await self._do(talk, "/interrupt")
 
 
-def _here(session: Session) -> list[str]:
+def _here(session: TeamSession) -> list[str]:
     return [member.name for member in session.members if member.here]
 
 
 class _Body(Protocol):
     """What is done with an open session."""
 
-    def __call__(self, session: Session, talk: Talk, feed: Feed) -> Awaitable[int]:
+    def __call__(self, session: TeamSession, talk: Talk, feed: Feed) -> Awaitable[int]:
         """Return the exit code."""

@@ -9,7 +9,7 @@ from deskmate.errors import Refused
 from deskmate.faces.common.listings import dollars
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 # A member is parked with a text. These are what `models` says of a wrong key and of a wrong model.
 _DENIED = re.compile(r" denied access \(40[13]\): ")
@@ -34,7 +34,7 @@ CAPS = {
 }
 
 
-def budget_lines(session: "Session") -> list[str]:
+def budget_lines(session: "TeamSession") -> list[str]:
     """Return one line for each cap and what is used of it."""
     caps, spent = session.caps, session.spent
     here = sum(member.here for member in session.members) - 1
@@ -52,7 +52,7 @@ def _amount(value: float | None, form: str) -> str:
     return "no limit" if value is None else form.format(value)
 
 
-async def set_cap(session: "Session", name: str, number: str) -> list[str]:
+async def set_cap(session: "TeamSession", name: str, number: str) -> list[str]:
     """Set a cap from typed text and return the lines to show. Raises Refused for an unknown cap or a bad number."""
     cap = CAPS.get(name)
     if cap is None:

@@ -29,7 +29,12 @@ _TEAM = (
     ChatCommand("inbox", "/inbox [NAME]", "show a member's mail, by default the lead's", most=1),
     ChatCommand("agents", "/agents", "show the members, and the types of agents that the lead can start"),
     ChatCommand("interrupt", "/interrupt [NAME]", "stop what a member is doing, by default the lead", most=1),
-    ChatCommand("resume", "/resume NAME", "let a parked or interrupted member continue", least=1, most=1),
+    ChatCommand(
+        "resume",
+        "/resume [NAME]",
+        "let a parked or interrupted member continue; without a name: choose another team to continue",
+        most=1,
+    ),
     ChatCommand("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
 )
 _ANSWERS = (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 
 from deskmate.core.log.names import ALL, LEAD, USER
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
@@ -28,7 +29,13 @@ from deskmate.faces.common.chat.status_commands import (
     status_lines,
 )
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
-from deskmate.faces.common.chat.user_commands import UserCommands, command_in, note_in, without_sign
+from deskmate.faces.common.chat.user_commands import (
+    UserCommands,
+    command_in,
+    command_lines,
+    note_in,
+    without_sign,
+)
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
@@ -38,7 +45,7 @@ from deskmate.queries.member_view import look_at_inbox
 from deskmate.queries.team_view import look_at_cost
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +53,14 @@ class Feedback:
     """What to show for a typed line.
 
     `lines`: cells side by side, already cleaned, some in the colour of a member. `leaves`: the conversation is over.
-    `next_words`: a new team follows, and these are said to it first, if any. None: no team follows. `refused`: the line
-    could not be carried out.
+    `next_words`: a new team follows, and these are said to it first, if any. None: no team follows. `picks`: the user
+    chooses the team that follows. `refused`: the line could not be carried out.
     """
 
     lines: tuple[CleanLine, ...] = ()
     leaves: bool = False
     next_words: str | None = None
+    picks: bool = False
     refused: bool = False
 
 
@@ -60,11 +68,14 @@ class Feedback:
 class FaceActions:
     """What only a face can do. `copy`: puts a text on the clipboard. `theme`: sets a theme, or lists them for "".
 
-    None: the face cannot do that. Both raise Refused.
+    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs. `picks`: the
+    user can choose another team from a list.
     """
 
     copy: Callable[[str], None] | None = None
     theme: Callable[[str], list[str]] | None = None
+    watch: Callable[[UserCommand], None] | None = None
+    picks: bool = False
 
 
 NO_ACTIONS = FaceActions()
@@ -79,7 +90,7 @@ class Talk:
 
     def __init__(
         self,
-        session: "Session",
+        session: "TeamSession",
         cells: Callable[[], int | None] = lambda: None,
         actions: FaceActions = NO_ACTIONS,
     ) -> None:
@@ -106,10 +117,16 @@ class Talk:
         if text.startswith("@"):
             return await self._tell(text)
         if command := command_in(text):
-            return _lines(await self.commands.run(command))
+            return await self._run(command)
         if note := note_in(text):
             return _lines(await self.commands.note(note))
         return await self._speak(text, LEAD) if text else []
+
+    async def _run(self, command: str) -> Lines:
+        if self._actions.watch is None:
+            return _lines(command_lines(await self.commands.run(command)))
+        await self.commands.run(command, self._actions.watch)
+        return []
 
     async def _tell(self, text: str) -> Lines:
         name, words = _parted(text[1:])
@@ -157,6 +174,10 @@ class Talk:
                 return Feedback(leaves=True)
             if command.name == "clear":
                 return Feedback(leaves=True, next_words=rest)
+            if command.name == "resume" and not rest:
+                if not self._actions.picks:
+                    raise Refused("Choosing a team needs a terminal", "To let a member continue: /resume NAME")
+                return Feedback(leaves=True, picks=True)
         return None
 
     async def _command(self, text: str) -> Lines:

@@ -61,7 +61,12 @@ def mention_completions(typed: str, members: Iterable[tuple[str, str]], files: S
     everyone = [*members, (ALL, "everybody on the team")]
     people = [Completion(f"@{name}", f"@{name} ", about) for name, about in everyone]
     found = _ranked(typed, people, lambda one: one.name[1:])
-    return [*found, *_ranked(typed, [Completion(path, f"{_quoted(path)} ") for path in files], lambda one: one.name)]
+    return [*found, *file_completions(typed, files)]
+
+
+def file_completions(typed: str, files: Sequence[str]) -> list[Completion]:
+    """Return the files that fit."""
+    return _ranked(typed, [Completion(path, f"{_quoted(path)} ") for path in files], lambda one: one.name)
 
 
 def is_path(workspace: Path, name: str) -> bool:
@@ -81,17 +86,19 @@ def _ranked(typed: str, found: Sequence[Completion], key: Callable[[Completion],
     """Return what fits, best first. The order given decides among equals."""
     if not typed:
         return list(found[:OFFERED])
-    # Imported here because loading it would slow down every start.
-    from textual.fuzzy import FuzzySearch
-
-    search, wanted = FuzzySearch(), typed.lower()
+    wanted = typed.lower()
+    # In a look-ahead, so that matches may overlap and the shortest one is found.
+    letters = re.compile(f"(?=({'.*?'.join(map(re.escape, wanted))}))", re.DOTALL)
 
     def score(one: Completion) -> float:
         name = key(one).lower()
+        shortest = min((len(found[1]) for found in letters.finditer(name)), default=0)
+        if not shortest:
+            return 0
         base = name.rpartition("/")[2]
-        # What the name begins with counts more than letters anywhere in it.
+        # What the name begins with counts more than letters anywhere in it, and those close together more than others.
         begins = 4 * (name == wanted) + 2 * (name.startswith(wanted) or base.startswith(wanted)) + (wanted in base)
-        return begins * 1000 + search.match(wanted, name)[0]
+        return begins + len(wanted) / shortest
 
     scored = [(value, one) for one in found if (value := score(one)) > 0]
     return [one for _, one in sorted(scored, key=lambda pair: -pair[0])[:OFFERED]]

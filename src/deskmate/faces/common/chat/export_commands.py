@@ -17,14 +17,14 @@ from deskmate.faces.common.items.mail_items import MailItem
 from deskmate.faces.common.terminal_text import clean, one_line
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 # More lines would push everything else off the screen.
 _MOST_LINES = 400
 _FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 
 
-async def last_answer(session: "Session") -> str:
+async def last_answer(session: "TeamSession") -> str:
     """Return what the lead said last. Raises Refused if it has said nothing."""
     for _, entry in reversed(await session.entries(LEAD)):
         if isinstance(entry, Said) and entry.text.strip():
@@ -35,7 +35,7 @@ async def last_answer(session: "Session") -> str:
 # -- export ---------------------------------------------------------------------------------------
 
 
-async def export(session: "Session", typed: str) -> Path:
+async def export(session: "TeamSession", typed: str) -> Path:
     """Write the lead's conversation to a new Markdown file and return it. Raises Refused if it cannot be written.
 
     `typed`: the path of the file. By default it is in the current folder, with the name of the team and the time.
@@ -81,8 +81,8 @@ def _markdown(item: items.ShownItem) -> Iterator[str]:
             yield clean(item.text)
         case items.TakenTaskItem() | items.ParkedItem() | items.NoticeItem(minor=False):
             yield f"*{one_line(item.title)}{f': {one_line(item.text)}' if item.text.strip() else ''}*"
-        # Thoughts are not part of the conversation, and notes are words of the program.
-        case items.ThoughtItem() | items.NoticeItem() | items.NoteItem():
+        # Thoughts are not part of the conversation, notes are words of the program, and messages have the commands.
+        case items.ThoughtItem() | items.NoticeItem() | items.NoteItem() | items.CommandItem():
             return
         case unreachable:
             assert_never(unreachable)
@@ -98,7 +98,7 @@ def _fenced(text: str, language: str) -> str:
 # -- diff -----------------------------------------------------------------------------------------
 
 
-async def diff_lines(session: "Session", wanted: str) -> list[str]:
+async def diff_lines(session: "TeamSession", wanted: str) -> list[str]:
     """Return what members changed with `write_file` and `edit_file`, file by file, in the order of each transcript.
 
     `wanted`: only files whose path has this in it. It comes from the transcripts, so no program is run for it.

@@ -9,7 +9,7 @@ from deskmate.faces.common.listings import sandbox_of
 from deskmate.faces.common.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 
 def usage_error(command: ChatCommand) -> Refused:
@@ -17,7 +17,7 @@ def usage_error(command: ChatCommand) -> Refused:
     return Refused(f"Usage: {command.usage} ({command.about})")
 
 
-async def mode_lines(session: "Session", rest: str) -> list[str]:
+async def mode_lines(session: "TeamSession", rest: str) -> list[str]:
     """Carry out /mode and return the lines to show. Raises Refused."""
     first, second = (*rest.split(None, 1), "", "")[:2]
     if not first:
@@ -35,7 +35,7 @@ async def mode_lines(session: "Session", rest: str) -> list[str]:
     return [f"mode of {second or 'the team'} from now on: {first}"]
 
 
-async def delegate_lines(session: "Session", rest: str) -> list[str]:
+async def delegate_lines(session: "TeamSession", rest: str) -> list[str]:
     """Let the lead delegate, or with `off` no longer. Return the lines to show. Raises Refused."""
     if rest not in ("", "on", "off"):
         raise Refused("Usage: /delegate, or /delegate off")
@@ -46,7 +46,7 @@ async def delegate_lines(session: "Session", rest: str) -> list[str]:
     return ["The lead no longer delegates"]
 
 
-async def _drop(session: "Session", rule: str) -> list[str]:
+async def _drop(session: "TeamSession", rule: str) -> list[str]:
     rules = session.permitted.rules
     if rule not in rules:
         if rule in session.permitted.own:
@@ -57,7 +57,7 @@ async def _drop(session: "Session", rule: str) -> list[str]:
     return [f"removed the rule: {rule}"]
 
 
-def permitted_lines(session: "Session") -> list[str]:
+def permitted_lines(session: "TeamSession") -> list[str]:
     """Return what is permitted: the mode, how commands are confined, and the rules."""
     permitted = session.permitted
     own = [f"{name}: {mode.value}" for name, mode in permitted.modes.items()]

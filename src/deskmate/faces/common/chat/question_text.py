@@ -11,7 +11,7 @@ from deskmate.faces.common.terminal_text import TAB_CELLS, exact, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Answer
+    from deskmate.app.user_answers import Answer
 
 NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 

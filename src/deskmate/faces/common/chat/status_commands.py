@@ -19,7 +19,7 @@ from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
     from deskmate.core.team.members import Member
 
 _TYPES = {
@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-async def status_lines(session: "Session") -> list[str]:
+async def status_lines(session: "TeamSession") -> list[str]:
     """Return the state of the conversation, one line each."""
     permitted, spent = session.permitted, session.spent
     here = [member for member in session.members if member.here]
@@ -52,7 +52,7 @@ async def status_lines(session: "Session") -> list[str]:
     ]
 
 
-async def context_lines(session: "Session", name: str, sheet: Sheet) -> list[CleanLine]:
+async def context_lines(session: "TeamSession", name: str, sheet: Sheet) -> list[CleanLine]:
     """Return how full a member's context is, and with what. Raises UnknownRecipient."""
     name = session.spelled(name)
     used, window = await _used(session, name)
@@ -63,12 +63,12 @@ async def context_lines(session: "Session", name: str, sheet: Sheet) -> list[Cle
     return [(head,), *parts, (Cell(f"{note}{now}"),)]
 
 
-async def _used(session: "Session", name: str) -> tuple[ContextUse, int]:
+async def _used(session: "TeamSession", name: str) -> tuple[ContextUse, int]:
     model = _model_of(session, name)
     return context_use(await session.entries(name)), window_of(model, session.settings)
 
 
-def _model_of(session: "Session", name: str) -> str:
+def _model_of(session: "TeamSession", name: str) -> str:
     member: Member | None = next((one for one in session.members if one.name == name), None)
     if member is None:
         here = ", ".join(one.name for one in session.members if one.here)
@@ -89,7 +89,7 @@ def agent_type_lines(sheet: Sheet) -> list[CleanLine]:
     return sheet.lines(rows, gives=1)
 
 
-def config_lines(session: "Session") -> list[str]:
+def config_lines(session: "TeamSession") -> list[str]:
     """Return where the settings are, and everything that is set. Keys are not shown."""
     settings = session.settings
     there = "" if settings.file.exists() else " (this file does not exist)"
@@ -114,7 +114,7 @@ def config_lines(session: "Session") -> list[str]:
     return [*lines, "Change the file, then start again. /mode, /model and /budget change this conversation."]
 
 
-def _origin_of_model(session: "Session") -> str:
+def _origin_of_model(session: "TeamSession") -> str:
     """Return where the model that is asked now comes from."""
     settings = session.settings
     try:
@@ -127,7 +127,7 @@ def _origin_of_model(session: "Session") -> str:
     return "the default for your key" if settings.model is None else "set by --model, DESKMATE_MODEL or your settings"
 
 
-async def doctor_lines(session: "Session", cells: int | None) -> list[str]:
+async def doctor_lines(session: "TeamSession", cells: int | None) -> list[str]:
     """Return what `deskmate doctor TEAM` prints."""
     health = await anyio.to_thread.run_sync(health_of, session.workspace, session.team)
     return list(health_lines(health.all, Sheet(cells, colour=False)))

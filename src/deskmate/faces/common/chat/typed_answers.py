@@ -12,14 +12,15 @@ from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import CleanLine
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Answer, Session
+    from deskmate.app.sessions.team_session import TeamSession
+    from deskmate.app.user_answers import Answer
     from deskmate.core.team.open_questions import Question
 
 
 class TypedAnswers:
     """The open questions of a session, as one person has seen them."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "TeamSession") -> None:
         self._session = session
         self._numbers: dict[tuple[str, str], int] = {}
         self._shown: tuple[str, str] | None = None

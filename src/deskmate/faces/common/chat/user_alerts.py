@@ -14,7 +14,7 @@ from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.terminal_text import cut, one_line
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
 
 # A person waits for a shorter turn anyway.
 LONG_TURN_SECONDS = 10.0
@@ -33,7 +33,7 @@ class UserAlerts:
 
     def __init__(
         self,
-        session: "Session",
+        session: "TeamSession",
         write: Callable[[str], None],
         note: Callable[[str], None],
         environ: Mapping[str, str],
@@ -130,7 +130,7 @@ def notification_sequence(words: str, environ: Mapping[str, str]) -> str:
     return f"\x1b]9;{words}\a"
 
 
-def _title_of(session: "Session", name: str) -> str:
+def _title_of(session: "TeamSession", name: str) -> str:
     """Return a title for the window: the team, and what it waits for or does."""
     parked = [member.name for member in session.members if isinstance(member.status, Parked)]
     if count := len(session.questions):

@@ -6,23 +6,29 @@ The lead gets it as data in a frame, which nothing inside can close.
 import os
 import signal
 from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
+from typing import NoReturn
 
 import anyio
 from anyio import to_thread
 from anyio.abc import Process
 
 from deskmate.app import environment, redaction_of, state_folder
-from deskmate.core.prompt.frames import framed
+from deskmate.core.prompt.user_frames import UserCommand, UserNote
 from deskmate.errors import Refused
+from deskmate.faces.common.items.transcript_items import COMMAND_LINES
 
-# What is told to the lead, and what is shown.
-TOLD_CHARACTERS, SHOWN_LINES = 16_000, 30
+# What is told to the lead.
+TOLD_CHARACTERS = 16_000
 _MOST_TOLD = 10
 _KEPT_BYTES = 256 * 1024
 # Something that was left running may keep the output open.
 _REST_SECONDS = 0.5
+# What is shown of the output while a command runs, and how often.
+_LIVE_BYTES, _LIVE_SECONDS = 16 * 1024, 0.1
 
 
 def command_in(text: str) -> str:
@@ -78,29 +84,38 @@ class UserCommands:
 
         environ = environment()
         added = await to_thread.run_sync(add_note, self._workspace, text, state_folder(environ))
-        self._untold.append(framed("user-note", text, {"file": added.path}))
+        self._untold.append(UserNote(added.path, text).frame)
         ask = "" if added.trusted else ". At the next start, you are asked whether to trust this file"
         return [
             f"added to {added.path}{ask}",
             "The lead gets it with your next message, and new teams get it when they start",
         ]
 
-    async def run(self, command: str) -> list[str]:
-        """Run a command in the user's shell. Return the lines to show. Raises Refused if it cannot be started."""
+    async def run(self, command: str, watch: Callable[[UserCommand], None] = lambda ran: None) -> UserCommand:
+        """Run a command in the user's shell, and return what it printed. Raises Refused if it cannot be started.
+
+        `watch`: called with the command at its start, with whole lines that it has printed so far, and at its end.
+        """
         if self._running is not None:
             raise Refused(
                 "Another of your commands is still running", "Wait until it ends, or stop it with Ctrl-C or Esc."
             )
         environ = environment()
-        status, output = await self._run(environ.get("SHELL") or "/bin/sh", command)
-        text = redaction_of(environ=environ).text(output.decode("utf-8", "replace")).rstrip("\n")
-        self._untold.append(framed("user-command", _last(text), {"command": command, "exit_status": str(status)}))
-        lines = text.splitlines()
-        above = [f"… {len(lines) - SHOWN_LINES:,} lines above"] if len(lines) > SHOWN_LINES else []
-        end = [] if status == 0 else [f"exit status {status}" if status > 0 else f"stopped by signal {-status}"]
-        return [f"$ {command}", *above, *lines[-SHOWN_LINES:], *end]
+        redaction = redaction_of(environ=environ)
 
-    async def _run(self, shell: str, command: str) -> tuple[int, bytes]:
+        def ran(output: bytes, status: int | None = None) -> UserCommand:
+            text = redaction.text(output.decode("utf-8", "replace")).rstrip("\n")
+            return UserCommand(command, text, status)
+
+        watch(ran(b""))
+        output = _Output(lambda printed: watch(ran(printed)))
+        status = await self._run(environ.get("SHELL") or "/bin/sh", command, output)
+        whole = ran(output.text, status)
+        watch(whole)
+        self._untold.append(replace(whole, output=_last(whole.output)).frame)
+        return whole
+
+    async def _run(self, shell: str, command: str, output: "_Output") -> int:
         try:
             process = await anyio.open_process(
                 [shell, "-c", command],
@@ -113,10 +128,10 @@ class UserCommands:
         except OSError as error:
             raise Refused(f"{shell} cannot be started: {error.strerror}", "Set SHELL.") from error
         self._running, self._asked_to_stop = process, False
-        output = _Output()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(output.read, process)
+                tasks.start_soon(output.show)
                 status = await process.wait()
                 with anyio.move_on_after(_REST_SECONDS):
                     await output.ended.wait()
@@ -127,20 +142,37 @@ class UserCommands:
                 os.killpg(process.pid, signal.SIGKILL)
             with anyio.CancelScope(shield=True):
                 await process.aclose()
-        return status, output.text
+        return status
 
 
 class _Output:
-    """The last part of what a command prints."""
+    """The last part of what a command prints. `shown`: called with the last whole lines, again and again."""
 
-    def __init__(self) -> None:
-        self.text, self.ended = b"", anyio.Event()
+    def __init__(self, shown: Callable[[bytes], None]) -> None:
+        self._shown = shown
+        self.text, self.ended, self._news = b"", anyio.Event(), anyio.Event()
 
     async def read(self, process: Process) -> None:
         if process.stdout is not None:
             async for piece in process.stdout:
                 self.text = (self.text + piece)[-_KEPT_BYTES:]
+                self._news.set()
         self.ended.set()
+
+    async def show(self) -> NoReturn:
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            # A line that is not whole may have the beginning of a secret.
+            self._shown(self.text[: self.text.rfind(b"\n") + 1][-_LIVE_BYTES:])
+            await anyio.sleep(_LIVE_SECONDS)
+
+
+def command_lines(ran: UserCommand) -> list[str]:
+    """Return a command and the last lines that it printed."""
+    lines = ran.output.splitlines()
+    above = [f"… {len(lines) - COMMAND_LINES:,} lines above"] if len(lines) > COMMAND_LINES else []
+    return [ran.title, *above, *lines[-COMMAND_LINES:], *filter(None, [ran.ending])]
 
 
 def _last(text: str) -> str:

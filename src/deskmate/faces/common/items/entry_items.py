@@ -77,6 +77,10 @@ class ItemHistory:
         key = f"note/{len(self._items)}"
         self._items[key] = NoteItem(key, lines)
 
+    def put(self, item: ShownItem) -> None:
+        """Add an item of the program at the end, or change it."""
+        self._items[item.key] = item
+
 
 def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str, CallItem]) -> Iterator[TranscriptItem]:
     """Yield the items that an entry adds, and the calls that it changes. `calls`: the calls without a result so far."""

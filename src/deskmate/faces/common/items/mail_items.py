@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from deskmate.core.log.names import USER
+from deskmate.core.prompt.user_frames import Addition, parted
 from deskmate.core.team import messages
 from deskmate.core.team.messages import Envelope, Message
 from deskmate.core.values import frozen
@@ -35,8 +36,23 @@ class MailItem:
 
     @property
     def text(self) -> str:
+        """What it says, and what the user did beside it."""
+        return "\n\n".join(filter(None, (self.words, *(f"{one.title}\n{one.text}" for one in self.additions))))
+
+    @property
+    def words(self) -> str:
         """What it says."""
-        return text_of(self.envelope.message)
+        return self._parted[0]
+
+    @property
+    def additions(self) -> tuple[Addition, ...]:
+        """Commands that the user ran and notes that the user added, which are told with it."""
+        return self._parted[1]
+
+    @property
+    def _parted(self) -> tuple[str, tuple[Addition, ...]]:
+        said = text_of(self.envelope.message)
+        return parted(said) if self.sender == USER else (said, ())
 
     @property
     def is_markdown(self) -> bool:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, assert_never
 
 from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.core.values import frozen
 from deskmate.faces.common.items.call_summaries import begun, ends, reason
 from deskmate.faces.common.items.mail_items import MailItem
@@ -18,6 +19,8 @@ from deskmate.faces.common.text_tables import CleanLine
 # A diff or message with more lines is closed at first, and so is a text with a longer line.
 _SHORT_LINES = 40
 LINE_CHARS = 2000
+# A command of the user shows so many of its last lines.
+COMMAND_LINES = 30
 # A longer text is below its title, not beside it.
 _BRIEF_CHARS = 400
 
@@ -184,9 +187,28 @@ class NoteItem:
         return "\n".join("".join(cell.text for cell in line) for line in self.lines)
 
 
+@frozen
+class CommandItem:
+    """A command that the user runs or has run. `seconds`: how long it has been running, while it does."""
+
+    key: str
+    ran: UserCommand
+    seconds: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The command, as it is typed in a shell."""
+        return self.ran.title
+
+    @property
+    def text(self) -> str:
+        """What it has printed."""
+        return self.ran.text
+
+
 TitledItem: TypeAlias = ThoughtItem | TakenTaskItem | NoticeItem | ParkedItem | SummaryItem
 TranscriptItem: TypeAlias = WordsItem | CallItem | MailItem | TitledItem
-ShownItem: TypeAlias = TranscriptItem | NoteItem
+ShownItem: TypeAlias = TranscriptItem | NoteItem | CommandItem
 
 
 class Fold(StrEnum):
@@ -203,7 +225,9 @@ def fold_of(item: ShownItem) -> Fold:
         case WordsItem():
             return Fold.CLOSED if _has_long_line(item.text) else Fold.NEVER
         case MailItem():
-            return Fold.CLOSED if _is_long(item.text) else Fold.NEVER
+            return Fold.CLOSED if item.additions or _is_long(item.text) else Fold.NEVER
+        case CommandItem():
+            return Fold.CLOSED if item.text.count("\n") >= COMMAND_LINES else Fold.NEVER
         case CallItem() if item.diff:
             return Fold.CLOSED if _is_long(item.diff) else Fold.OPEN
         case CallItem() if item.plan:

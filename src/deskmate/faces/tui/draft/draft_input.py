@@ -34,7 +34,7 @@ class Draft(TextArea):
     """A text to send.
 
     `before`: earlier texts, oldest first. `menu`: shows what can be chosen. `members`: returns who can be mentioned and
-    what each is. `clock`: monotonic seconds.
+    what each is. `turn`: turns to the next member and returns its name. `clock`: monotonic seconds.
     """
 
     class Sent(Message):
@@ -63,13 +63,14 @@ class Draft(TextArea):
         menu: DraftMenu,
         members: Callable[[], Iterable[tuple[str, str]]],
         files: FileList,
+        turn: Callable[[], str],
         clock: Callable[[], float] = time.monotonic,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
         # The history file may contain anything.
-        self._before, self._members = [clean(text) for text in before], members
+        self._before, self._members, self._turn = [clean(text) for text in before], members, turn
         self._place = len(self._before)
         self._draft, self._to, self._mode = "", "", Mode.DEFAULT
         self._clock, self._typed_at = clock, float("-inf")
@@ -104,8 +105,11 @@ class Draft(TextArea):
         """The text with what was pasted, without space at its ends."""
         return self._pasted.expand(self.text).strip()
 
-    async def _on_key(self, event: events.Key) -> None:
+    def note_typing(self) -> None:
+        """Note that a key is on its way here: nobody may take the keys before it has arrived."""
         self._typed_at = self._clock()
+
+    async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled before what was typed just before them.
         if not (self._in_menu(event.key) or self._in_text(event.key)):
             if event.key in _LEAVING:
@@ -114,12 +118,6 @@ class Draft(TextArea):
             return
         event.stop()
         event.prevent_default()
-
-    def take(self, event: events.Key) -> None:
-        """Take a key that was pressed elsewhere, at once."""
-        self._typed_at = self._clock()
-        if not (self._in_menu(event.key) or self._in_text(event.key)) and event.character and event.is_printable:
-            self.insert(event.character)
 
     def _in_menu(self, key: str) -> bool:
         """Carry out a key of the menu. Return whether it is one."""
@@ -163,6 +161,8 @@ class Draft(TextArea):
                 self._recall(self._place - 1)
             case "down" if self.cursor_at_last_line and self._place < len(self._before):
                 self._recall(self._place + 1)
+            case "tab":
+                self.address(self._turn())
             case "ctrl+r":
                 self._search()
             case "ctrl+underscore":
@@ -292,7 +292,7 @@ class Draft(TextArea):
 
     def paste(self, text: str) -> None:
         """Insert a text. If it has many lines, a label stands for it."""
-        self._typed_at = self._clock()
+        self.note_typing()
         self.insert(self._pasted.label(clean(text.replace("\r\n", "\n").replace("\r", "\n"))))
 
     def action_delete_left(self) -> None:

@@ -8,13 +8,14 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from deskmate.faces.common.chat.completions import Completion
+from deskmate.faces.tui.drawing.marked_options import MarkedOptionList
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import cut, plain, words
 
 _MOST_NAME_CELLS = 40
 
 
-class DraftMenu(OptionList, can_focus=False):
+class DraftMenu(MarkedOptionList, can_focus=False):
     """Completions above the draft, hidden while there are none. The keys stay in the draft."""
 
     DEFAULT_CSS = """
@@ -24,7 +25,6 @@ class DraftMenu(OptionList, can_focus=False):
     }
     DraftMenu.-textual-compact { border-top: solid $accent !important; }
     DraftMenu > .option-list--option-highlighted { background: $accent; color: $background; text-style: bold; }
-    DraftMenu:nocolor > .option-list--option-highlighted { text-style: reverse; }
     """
 
     class Picked(Message):

@@ -10,6 +10,7 @@ inline_text     words within a block of Markdown
 code_lines      code in colours, and diffs with line numbers
 live_text       what a model is saying now
 row_list        long lists of which only the visible part is drawn
+marked_options  a list in which the marked option is also seen without colours
 file_preview    the file that a write would replace
 panel_titles    titles of panels
 """

@@ -90,6 +90,8 @@ def _rows(item: items.ShownItem, folded: bool, look: PaintLook) -> Iterator[Unwr
             yield from _mail_rows(item, folded, look)
         case items.NoteItem():
             yield from (_note_row(line) for line in item.lines)
+        case items.CommandItem():
+            yield from _command_rows(item, folded)
         case items.CallItem():
             yield from _call_rows(item, folded, look)
         case items.ThoughtItem():
@@ -141,12 +143,34 @@ def _mail_rows(item: MailItem, folded: bool, look: PaintLook) -> Iterator[Unwrap
     source = head.plain
     _append_fold(head, item, folded)
     yield UnwrappedLine(head, bar, bar, source=source)
-    if folded:
+    if folded and not item.additions:
         return
     if item.is_markdown:
         yield from markdown_rows(item.text, look.width, look.console, bar)
     else:
-        yield from _indented(item.text, "▌ ", "", margin_style=style)
+        yield from _indented(item.words, "▌ ", "", margin_style=style, short=folded)
+    for one in item.additions:
+        yield UnwrappedLine(Text(cut(words(one.title), _HEAD_CELLS), "bold"), bar, bar)
+        if not folded and one.text:
+            yield from _indented(one.text, "▌ │ ", "dim", margin_style=style)
+
+
+def _command_rows(item: items.CommandItem, folded: bool) -> Iterator[UnwrappedLine]:
+    """Yield a command of the user, and the last lines that it printed."""
+    bar = Text("▌ ", "bold")
+    yield UnwrappedLine(Text("you", "bold"), bar, bar)
+    head = Text(cut(words(item.title), _HEAD_CELLS), "bold")
+    source = head.plain
+    if item.seconds is not None:
+        head.append(f"  {clock(item.seconds)}", "yellow").append("  Esc stops it", "dim")
+    _append_fold(head, item, folded)
+    yield UnwrappedLine(head, bar, bar, source=source)
+    lines = paragraphs(item.ran.output)
+    output = "\n".join(lines[-items.COMMAND_LINES :] if folded else lines)
+    if output:
+        yield from _indented(output, "▌ │ ", "", margin_style="bold", short=folded)
+    if item.ran.ending:
+        yield UnwrappedLine(Text(item.ran.ending, "red"), bar, bar)
 
 
 def _call_rows(call: items.CallItem, folded: bool, look: PaintLook) -> Iterator[UnwrappedLine]:

@@ -148,6 +148,11 @@ class Rows(ScrollView, can_focus=True):
 
     # -- choosing ---------------------------------------------------------------------------------
 
+    @property
+    def chosen(self) -> str | None:
+        """The key of the chosen row, if there is one."""
+        return self._chosen
+
     def action_step(self, by: int) -> None:
         """Choose the next row, or first scroll to the hidden part of this one."""
         if self._chosen is None:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deskmate.core.team.tasks import Task, authors
+from deskmate.core.prompt.task_lines import authors
+from deskmate.core.team.tasks import Task
 from deskmate.faces.common.items.task_items import TaskItem, TaskState
 from deskmate.faces.common.text_tables import ago
 from deskmate.faces.tui.drawing.item_painter import style_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items
 from deskmate.faces.tui.drawing.row_list import Rows
@@ -26,7 +26,7 @@ class BoardPanel(Rows):
         self._done: Sequence[int] = ()
         self._shows_done = False
 
-    def show(self, session: Session, now: float) -> None:
+    def show(self, session: TeamSession, now: float) -> None:
         """Show the current board."""
         items = task_items(session.board)
         if items != self._items:

@@ -9,7 +9,7 @@ from textual.containers import Grid
 from textual.message import Message
 
 from deskmate.app import TeamEvent
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.team.members import Member
 from deskmate.errors import DeskmateError
 from deskmate.faces.tui.member_activity import Activity
@@ -69,7 +69,7 @@ class ConversationGrid(Grid):
     """Two to six conversations. Closed, it costs nothing. `wake`: called when there is something to draw."""
 
     def __init__(
-        self, session: Session, activity: Activity, wake: Callable[[], None], *, id: str | None = None
+        self, session: TeamSession, activity: Activity, wake: Callable[[], None], *, id: str | None = None
     ) -> None:
         super().__init__(id=id)
         self._session = session

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
@@ -36,9 +36,9 @@ class Head(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._line, self._titles = Text(), dict[str, str]()
-        self._shown: tuple[Session, float | None] | None = None
+        self._shown: tuple[TeamSession, float | None] | None = None
 
-    def show(self, session: Session, context_share: float | None = None) -> None:
+    def show(self, session: TeamSession, context_share: float | None = None) -> None:
         """Show the state of the team, and how full the context of the watched member is."""
         self._shown = session, context_share
         line = head_of(session, self.size.width, title=self._title(session), context_share=context_share)
@@ -46,7 +46,7 @@ class Head(Widget):
             self._line = line
             self.refresh()
 
-    def _title(self, session: Session) -> str:
+    def _title(self, session: TeamSession) -> str:
         # Reading it takes a file, and it never changes.
         if not self._titles.get(session.home):
             self._titles[session.home] = session.title
@@ -62,7 +62,7 @@ class Head(Widget):
         return self._line
 
 
-def head_of(session: Session, cells: int, *, title: str = "", context_share: float | None = None) -> Text:
+def head_of(session: TeamSession, cells: int, *, title: str = "", context_share: float | None = None) -> Text:
     """Return the line with as many parts as fit."""
     parts = list(_parts(session, title, min(_TITLE_CELLS, max(12, cells // 4)), context_share))
     while len(parts) > 1 and sum(cell_len(part.text) + 2 for part in parts) - 2 > cells - 2:
@@ -73,7 +73,7 @@ def head_of(session: Session, cells: int, *, title: str = "", context_share: flo
     return head
 
 
-def _parts(session: Session, title: str, room: int, context_share: float | None) -> Iterator[_Part]:
+def _parts(session: TeamSession, title: str, room: int, context_share: float | None) -> Iterator[_Part]:
     yield _Part("deskmate", "bold", 7)
     yield _Part(cut(words(title or session.team), room), "bold cyan", 3)
     if title and session.team != session.home:

@@ -55,6 +55,7 @@ OWN = {
     "board": (KeyHint("enter", "Enter", "open", 1), KeyHint("escape", "Esc", "write", 0)),
     "post": (
         KeyHint("enter", "Enter", "open", 1),
+        KeyHint("r", "r", "reply", 1),
         KeyHint("f", "f", "filter", 1),
         KeyHint("escape", "Esc", "write", 0),
     ),

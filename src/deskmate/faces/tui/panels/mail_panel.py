@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
+from deskmate.core.log.names import USER
 from deskmate.core.team.messages import Broadcast, Interrupt, Message, PermissionResponse, Undeliverable
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.member_items import colours_of, sender_of, shown_name
@@ -18,11 +19,15 @@ from deskmate.faces.tui.drawing.styled_lines import Line, cut, folded, paragraph
 
 
 class PostPanel(Rows):
-    """The latest messages. `f` shows only those of the chosen member, or all again."""
+    """The latest messages. `f` shows only those of the chosen member, or all again. `r` replies to the chosen one."""
 
     FOLLOWS = True
     NOTHING = "no mail yet"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "filter", "all / only this member")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "filter", "all / only this member"),
+        # First, so that what is typed right after it is the reply.
+        Binding("r", "screen.reply", "reply", priority=True),
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self.head, self.below, id=id)
@@ -33,7 +38,7 @@ class PostPanel(Rows):
         self._member = ""
         self._only = False
 
-    def show(self, session: Session, now: float) -> None:
+    def show(self, session: TeamSession, now: float) -> None:
         """Show the current mail."""
         self._items = {item.key: item for item in mail_items(session.letters)}
         self._colours = colours_of(session.members)
@@ -44,6 +49,14 @@ class PostPanel(Rows):
         """Note which member is chosen."""
         self._member = member
         self._lay()
+
+    @property
+    def correspondent(self) -> str:
+        """The agent to reply to: the sender of the chosen message, or its recipient if the user sent it."""
+        item = self._items.get(self.chosen or "")
+        if item is None:
+            return ""
+        return sender_of(item.sender if item.sender != USER else item.recipients[0])
 
     def action_filter(self) -> None:
         """Show only the messages of the chosen member, or all again."""

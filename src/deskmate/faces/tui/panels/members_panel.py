@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from deskmate.app.session import Session
+from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_word
@@ -55,7 +55,7 @@ class MemberChosen(Message):
         self.name = name
 
 
-def in_order(session: Session) -> list[MemberItem]:
+def in_order(session: TeamSession) -> list[MemberItem]:
     """Return the members of a team in listing order: those who left come last."""
     members = sorted(session.members, key=lambda member: not member.here)
     return member_items(members, session.board, session.spending)

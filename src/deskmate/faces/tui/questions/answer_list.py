@@ -1,12 +1,13 @@
 """The list that an answer is chosen from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.text import Text
 from textual import events
 from textual.message import Message
 from textual.widgets import OptionList
 
+from deskmate.faces.tui.drawing.marked_options import MarkedOptionList
 from deskmate.faces.tui.drawing.styled_lines import Line
 
 # What these keys do in the question above the list.
@@ -14,11 +15,8 @@ _SCROLLING = {"pageup": "page(-1)", "pagedown": "page(1)", "home": "begin", "end
 _QUESTIONS = {"left": "choose(-1)", "right": "choose(1)"}
 
 
-class AnswerList(OptionList):
-    """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose.
-
-    `pass_on`: called with keys that belong to the draft.
-    """
+class AnswerList(MarkedOptionList):
+    """The possible answers, one marked. Up, Down, Enter, digits and the mouse choose."""
 
     # A click answers. It does not move the keys first.
     FOCUS_ON_CLICK = False
@@ -27,7 +25,6 @@ class AnswerList(OptionList):
     AnswerList > .option-list--option-highlighted { background: $surface; color: $foreground; text-style: none; }
     AnswerList:focus { background-tint: $background 0%; }
     AnswerList:focus > .option-list--option-highlighted { background: $warning; color: $background; text-style: bold; }
-    AnswerList:focus:nocolor > .option-list--option-highlighted { text-style: reverse; }
     """
 
     class Chosen(Message):
@@ -44,9 +41,8 @@ class AnswerList(OptionList):
             super().__init__()
             self.action = action
 
-    def __init__(self, pass_on: Callable[[events.Key], None]) -> None:
+    def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
-        self._pass_on = pass_on
         self._shown: list[Text] = []
 
     def offer(self, answers: Sequence[Sequence[Line]]) -> None:
@@ -65,24 +61,28 @@ class AnswerList(OptionList):
         self.highlighted = index
         return top <= begin and begin + lines <= top + self.scrollable_content_region.height
 
+    @property
+    def shows_mark(self) -> bool:
+        """Only while Enter would give the marked answer."""
+        return self.has_focus
+
+    def is_answer(self, key: str) -> bool:
+        """Return whether a key is the number of an answer."""
+        return key.isdecimal() and 0 < int(key) <= self.option_count
+
     async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled after what is pressed next.
         match event.key:
-            case key if self.screen.focused is not self:
-                # It was pressed right after a letter, and belongs to the same text.
-                self._pass_on(event)
             case "up":
                 self.action_cursor_up()
             case "down":
                 self.action_cursor_down()
             case "enter" if self.highlighted is not None:
                 self.post_message(self.Chosen(self.highlighted))
-            case key if key.isdecimal() and 0 < int(key) <= self.option_count:
+            case key if self.is_answer(key):
                 self.post_message(self.Chosen(int(key) - 1))
             case key if action := {**_SCROLLING, **_QUESTIONS}.get(key):
                 self.post_message(self.Moved(action))
-            case _ if event.is_printable:
-                self._pass_on(event)
             case _:
                 return
         event.stop()

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deskmate.app.session import Answer
+from deskmate.app.user_answers import Answer
 from deskmate.core.team.handshakes import Shake
 from deskmate.faces.common.items.question_items import Group, question_item
 from deskmate.faces.tui.drawing.styled_lines import Line, exact_line, folded, words

@@ -20,7 +20,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from deskmate.app.session import Answer, Session
+from deskmate.app.sessions.team_session import TeamSession
+from deskmate.app.user_answers import Answer
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.tasks import EMPTY
@@ -45,7 +46,7 @@ _RETRY_SECONDS = 0.25
 class QuestionsPanel(Widget):
     """The queue of questions, hidden while there is none. The keys are in its list of answers.
 
-    `pass_on`: called with keys that belong to the draft. `clock`: monotonic seconds.
+    `clock`: monotonic seconds.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "unsay", "no words", show=False)]
@@ -81,16 +82,10 @@ class QuestionsPanel(Widget):
             super().__init__()
             self.text = text
 
-    def __init__(
-        self,
-        pass_on: Callable[[events.Key], None],
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
         super().__init__(id=id)
         # Kept, because a last event may come when they are removed already.
-        self._list = AnswerList(pass_on)
+        self._list = AnswerList()
         self._line = Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
         self._guard = KeyGuard(clock)
         self._queue = QuestionQueue()
@@ -116,7 +111,7 @@ class QuestionsPanel(Widget):
             yield self._list
             yield self._line
 
-    def show(self, session: Session, now: float) -> None:
+    def show(self, session: TeamSession, now: float) -> None:
         """Show the open questions."""
         members = {member.name: member for member in session.members}
         self._people = People(members, session.board, now)

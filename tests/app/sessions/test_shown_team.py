@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.shown_team import ShownTeam
+from deskmate.app.sessions.shown_team import ShownTeam
 from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
 from deskmate.core.team.messages import PermissionRequest, Plain

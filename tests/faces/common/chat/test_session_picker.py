@@ -7,6 +7,7 @@ import pytest
 
 from tests.faces.chat_program import ChatProgram
 from tests.faces.terminal import Terminal, at_terminal
+from tests.faces.tui.test_tui_start import ENTERED, LEFT, AtScreen
 
 UP, DOWN, ESC = "\x1b[A", "\x1b[B", "\x1b"
 ASKED = "Continue which team?"
@@ -79,6 +80,33 @@ def test_resume_without_a_name_opens_it_at_a_terminal(place: ChatProgram) -> Non
         terminal.see(ASKED)
         terminal.type(ESC)
         assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(("keys", "team"), [(DOWN + "\r", "main-3"), (ESC, "main")])
+def test_a_conversation_goes_over_to_the_team_that_is_chosen_or_goes_on(
+    place: ChatProgram, keys: str, team: str
+) -> None:
+    with at_terminal("--plain", "--team", "main", cwd=place.folder, env=place.env) as terminal:
+        terminal.say("/resume")
+        terminal.see("Continue which team?")
+        terminal.type(keys)
+        terminal.until(lambda: sum("(/help, /quit)" in line for line in terminal.screen.lines) == 2)
+        heads = [line for line in terminal.screen.lines if "(/help, /quit)" in line]
+        assert heads[-1].endswith(f"team {team} (/help, /quit)")
+
+
+def test_a_screen_goes_over_to_the_team_that_is_chosen(place: ChatProgram) -> None:
+    with AtScreen(place, "--team", "main") as screen:
+        screen.see("to lead")
+        screen.type("/resume\r")
+        screen.see("Continue which team?")
+        screen.type("write\r")
+        screen.until(lambda: screen.raw.count(ENTERED) == 2)
+        screen.until(lambda: "to lead" in screen.raw.rpartition(ENTERED)[2])
+        screen.type("\x04")
+        assert screen.end() == 0
+        assert screen.modes == screen.found
+        assert "team main-2: 1 call" in screen.raw.rpartition(LEFT)[2]
 
 
 def test_resume_without_a_terminal_continues_the_team_used_last(place: ChatProgram) -> None:

@@ -1,0 +1,51 @@
+"""What a member is told when its work was merged into the team's branch, or was not."""
+
+from collections.abc import Sequence
+
+from deskmate.core.values import frozen
+
+_OUTPUT_SHOWN = 4096
+
+
+@frozen
+class MergeConflict:
+    """Why two commits cannot be merged. `hunks`: the places, as git writes them into the files.
+
+    `rivals`: the subjects of the tasks whose work is in these files now.
+    """
+
+    files: tuple[str, ...]
+    hunks: str
+    rivals: tuple[str, ...] = ()
+
+
+def conflict_text(branch: str, conflict: MergeConflict) -> str:
+    """Return why work was not merged: where it conflicts, and with whose."""
+    merged = f" Merged there meanwhile: {_listed(conflict.rivals)}." if conflict.rivals else ""
+    hunks = f"\n{conflict.hunks}" if conflict.hunks else ""
+    return f"It conflicts with {branch} in {', '.join(conflict.files)}.{merged}{hunks}"
+
+
+def check_failed(branch: str, how: str, output: str, *, own: bool) -> str:
+    """Return why work was not merged: a command failed on the merged files. `own`: the task's verify command."""
+    command = "the task's verify command" if own else "the team's check"
+    shown = output.strip()[-_OUTPUT_SHOWN:] or "(no output)"
+    return f"Merged with {branch}, {command} fails with {how}, although your files alone may pass:\n{shown}"
+
+
+def git_failed(error: str) -> str:
+    """Return why work was not merged: git itself failed."""
+    return f"Git could not merge it: {error}"
+
+
+def returned_text(task: int, branch: str, reason: str) -> str:
+    """Return what the owner of returned work does next. The branch has been merged into its tree."""
+    return (
+        f"Task #{task} is not completed: your work was not merged into {branch}. {reason}\n"
+        f"{branch} is now merged into your tree. Resolve the conflicts in your files, if there are any, run the tests, "
+        "then complete the task again."
+    )
+
+
+def _listed(subjects: Sequence[str]) -> str:
+    return ", ".join(f'"{subject}"' for subject in subjects)

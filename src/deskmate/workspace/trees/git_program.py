@@ -1,0 +1,123 @@
+"""Git as Deskmate itself runs it.
+
+It never looks for a repository: the folder of one is given. It runs no hook and no file-system monitor, and it is not
+run in a folder that a member can write to. What a member's tree has to say is read by git inside that member's sandbox.
+"""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from deskmate.errors import ToolError
+
+SECONDS = 120.0
+# No repository has a hook or a monitor that git would start with these. Nothing is collected while trees share objects.
+SAFE = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "commit.gpgSign=false"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "advice.detachedHead=false"),
+)
+# The same for the shell of a sandbox.
+SAFE_GIT = shlex.join(["git", *SAFE])
+# Who commits if the user has not told git a name.
+NAME, EMAIL = "Deskmate", "deskmate@localhost"
+_OLDEST = (2, 38)
+
+
+class GitFailed(ToolError):
+    """Git ended with an error. `status`: how."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class GitProgram:
+    """Git on the repository whose folder is `folder`."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        self.folder = folder
+        kept = {key: value for key, value in environ.items() if not key.startswith("GIT_")}
+        self._environ = {**kept, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+    def run(
+        self,
+        *words: str,
+        stdin: IO[bytes] | int | None = None,
+        text: str | None = None,
+        fails: tuple[int, ...] = (),
+        seconds: float = SECONDS,
+        cwd: Path | None = None,
+    ) -> tuple[int, str]:
+        """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
+        command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
+        given = text.encode() if text is not None else None
+        try:
+            ran = subprocess.run(
+                command,
+                cwd=cwd or self.folder,
+                env=self._environ,
+                input=given,
+                stdin=(stdin or subprocess.DEVNULL) if given is None else None,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitFailed(f"git {words[0]} took more than {seconds:g} s", -1) from error
+        except OSError as error:
+            raise GitFailed(f"git could not be started: {error.strerror}", -1) from error
+        if ran.returncode and ran.returncode not in fails:
+            said = os.fsdecode(ran.stderr).strip()[-2000:]
+            raise GitFailed(f"git {words[0]} failed: {said or ran.returncode}", ran.returncode)
+        return ran.returncode, ran.stdout.decode(errors="replace")
+
+    def line(self, *words: str) -> str:
+        """Run git and return the one line that it prints."""
+        return self.run(*words)[1].strip()
+
+    def commit_of(self, revision: str) -> str | None:
+        """Return the commit of a revision, or None if there is none."""
+        status, printed = self.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=(1, 128))
+        return printed.strip() if status == 0 else None
+
+    def identity(self) -> dict[str, str]:
+        """Return the variables that say who commits: as git knows the user, or Deskmate."""
+        name = self.run("config", "user.name", fails=(1,))[1].strip()
+        email = self.run("config", "user.email", fails=(1,))[1].strip()
+        name, email = (name, email) if name and email else (NAME, EMAIL)
+        roles = ("AUTHOR", "COMMITTER")
+        return {f"GIT_{role}_{key}": value for role in roles for key, value in (("NAME", name), ("EMAIL", email))}
+
+    def signing_as(self, identity: Mapping[str, str]) -> "GitProgram":
+        """Return git that commits as somebody."""
+        other = GitProgram(self.folder, {})
+        other._environ = {**self._environ, **identity}
+        return other
+
+
+def version(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Return the version of git on this machine, or None if there is none."""
+    try:
+        ran = subprocess.run(["git", "--version"], env=dict(environ), capture_output=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    numbers = ran.stdout.decode(errors="replace").split()[2:3] or [""]
+    return tuple(int(part) for part in numbers[0].split(".")[:3] if part.isdigit())
+
+
+def missing(environ: Mapping[str, str]) -> str:
+    """Return why git cannot merge without a checkout here. Empty if it can."""
+    found = version(environ)
+    if found is None:
+        return "git is not installed"
+    wanted = ".".join(map(str, _OLDEST))
+    return "" if found >= _OLDEST else f"git {'.'.join(map(str, found))} is too old: {wanted} is needed"

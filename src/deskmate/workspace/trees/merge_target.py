@@ -1,0 +1,71 @@
+"""The branch of a team as its merge queue uses it: git in threads, and checks in a tree of their own."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from anyio import to_thread
+
+from deskmate.core.agent.merge_texts import MergeConflict
+from deskmate.errors import ToolError
+from deskmate.ports import Ran
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.team_branch import TeamBranch
+
+T = TypeVar("T")
+# The name under which checks run. No member can have it.
+CHECKER = "system"
+CHECK_SECONDS = 1800.0
+_CHECK_OUT_SECONDS = 300.0
+
+
+class BranchTarget:
+    """The branch of a team. `scratch`: returns the tree in which results are checked, made when it is first needed."""
+
+    def __init__(self, branch: TeamBranch, scratch: Callable[[], LocalWorkspace]) -> None:
+        self._branch, self._scratch = branch, scratch
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._branch.name
+
+    async def tip(self) -> str:
+        """Return the commit that it is at. Raises ToolError if it is gone."""
+        tip = await to_thread.run_sync(self._branch.tip)
+        if tip is None:
+            raise ToolError(f"the branch {self.name} is gone")
+        return tip
+
+    async def contains(self, commit: str, tip: str) -> bool:
+        """Tell whether the work of a commit is in the branch."""
+        return await to_thread.run_sync(self._branch.contains, commit, tip)
+
+    async def merge(self, tip: str, commit: str, subject: str, task: int) -> str | MergeConflict:
+        """Return a commit that merges another one, or where they conflict. The branch does not move."""
+        merged = await to_thread.run_sync(self._branch.merge, tip, commit)
+        if isinstance(merged, MergeConflict):
+            return merged
+        return await to_thread.run_sync(self._branch.commit_merge, merged, tip, commit, subject, task)
+
+    async def is_same(self, commit: str, other: str) -> bool:
+        """Tell whether two commits have the same files."""
+        return await to_thread.run_sync(self._branch.is_same, commit, other)
+
+    async def check(self, commit: str, command: str) -> Ran:
+        """Run a command on the files of a commit, in a tree that no member can write to."""
+        workspace = await to_thread.run_sync(self._scratch)
+        run = partial(workspace.run, blob=f"{CHECKER}-check.txt")
+        # What git ignores stays, so that the next check finds what this one built.
+        files = await run(
+            f"{SAFE_GIT} checkout -q --force --detach {commit} && {SAFE_GIT} clean -fdq",
+            timeout_seconds=_CHECK_OUT_SECONDS,
+        )
+        if files.exit != 0:
+            raise ToolError(f"the merged files could not be checked out: {files.output.strip() or files.ended}")
+        return await run(command, timeout_seconds=CHECK_SECONDS)
+
+    async def advance(self, tip: str, to: str) -> bool:
+        """Move the branch. Return False if it has moved meanwhile."""
+        return await to_thread.run_sync(self._branch.advance, tip, to)

@@ -1,0 +1,104 @@
+"""A member's own copy of the repository, and how its work gets out of it.
+
+Git inside the tree runs in the member's sandbox, because the member may have changed anything there. What it offers
+comes out as one file of packed objects. Git checks these one by one before it takes them.
+"""
+
+import os
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from anyio import to_thread
+
+from deskmate.errors import ToolError
+from deskmate.ports import Ran
+from deskmate.workspace.git.revisions import head_commit
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.paths import resolved
+from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.team_branch import TeamBranch
+from deskmate.workspace.workspace_files import opened
+
+SECONDS = 300.0
+_PACK = ".git/deskmate.pack"
+_UNRESOLVED = 3
+
+
+class OwnTree:
+    """The tree of one member. `workspace`: the same folder, as the member's tools see it."""
+
+    def __init__(self, workspace: LocalWorkspace, branch: TeamBranch, member: str) -> None:
+        self._workspace, self._branch, self._member = workspace, branch, member
+        self._root = Path(workspace.root)
+
+    @property
+    def branch(self) -> str:
+        """The branch that the work is merged into."""
+        return self._branch.name
+
+    async def offer(self, message: str) -> str:
+        """Commit everything that is new in the tree, and take it into the repository. Return the commit of the tree.
+
+        Raises ToolError if a merge left conflict markers in files, or if git fails.
+        """
+        tip = await self._tip()
+        await self._commit(message, tip)
+        commit = await to_thread.run_sync(head_commit, self._root)
+        if commit is None:
+            raise ToolError("Your tree has no commit: its .git folder is damaged. Tell the lead.")
+        await to_thread.run_sync(self._take, commit)
+        return commit
+
+    async def _commit(self, message: str, tip: str) -> None:
+        ran = await self._run(
+            "set -e",
+            "unmerged=$(git diff --name-only --diff-filter=U -z"
+            " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
+            f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
+            f"{SAFE_GIT} add -A -- .",
+            "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
+            f"  {SAFE_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
+            "fi",
+            f"printf '%s\\n' HEAD ^{tip} | {SAFE_GIT} pack-objects -q --revs --thin --stdout > {_PACK}",
+        )
+        if ran.exit == _UNRESOLVED:
+            raise ToolError(f"These files still have conflict markers: {ran.output.strip()}. Resolve them first.")
+        if ran.exit != 0:
+            raise ToolError(f"Your changes could not be committed: {ran.output.strip() or ran.ended}")
+
+    def _take(self, commit: str) -> None:
+        with resolved(self._root, _PACK) as place, opened(place) as fd, os.fdopen(os.dup(fd), "rb") as pack:
+            self._branch.take_in(pack, commit, f"offers/{self._member}")
+        with suppress(OSError):
+            os.unlink(self._root / _PACK)
+
+    async def is_merged(self, commit: str) -> bool:
+        """Tell whether the work of a commit is in the branch."""
+        return await to_thread.run_sync(self._branch.contains, commit, await self._tip())
+
+    async def update(self) -> bool:
+        """Bring the tree to the tip of the branch, if everything in it is merged. Return whether it is there now."""
+        tip = await self._tip()
+        await to_thread.run_sync(self._branch.keep, f"trees/{self._member}", tip)
+        ran = await self._run(
+            "set -e",
+            'test -z "$(git status --porcelain)"',
+            f"git merge-base --is-ancestor HEAD {tip}",
+            f"{SAFE_GIT} checkout -q --detach {tip}",
+        )
+        return ran.exit == 0
+
+    async def merge_branch(self) -> None:
+        """Merge the branch into the tree. Conflicts are left in the files, for the member to resolve."""
+        await self._run(f"{SAFE_GIT} merge -q --no-ff --no-edit {await self._tip()}")
+
+    async def _tip(self) -> str:
+        tip = await to_thread.run_sync(self._branch.tip)
+        if tip is None:
+            raise ToolError(f"The branch {self._branch.name} is gone. Tell the lead: only the user can bring it back.")
+        return tip
+
+    async def _run(self, *lines: str) -> Ran:
+        name = f"{self._member}-tree.txt"
+        return await self._workspace.run("\n".join(lines), timeout_seconds=SECONDS, blob=name)

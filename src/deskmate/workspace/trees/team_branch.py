@@ -1,0 +1,133 @@
+"""The branch of a team in the user's repository, where the work of its members comes together.
+
+Merging needs no checkout: git computes the merged tree from the two commits. The branch moves only by compare and set.
+So after a kill between any two steps, it has the work of a task completely or not at all, and repeating the step is
+safe.
+"""
+
+import re
+from typing import IO
+
+from deskmate.core.agent.merge_texts import MergeConflict
+from deskmate.errors import ToolError
+from deskmate.workspace.trees.git_program import GitFailed, GitProgram
+
+# A member that offers more than this at once probably committed a build or a download.
+MAX_PACK = 1_000_000_000
+_CONFLICT = 1
+_HUNK = re.compile(r"^<{7} .*?^>{7} [^\n]*$", re.MULTILINE | re.DOTALL)
+_HUNK_SHOWN, _HUNKS_SHOWN, _FILES_SHOWN = 1500, 6, 20
+# In the message of a merge: which task of which team it merged.
+TASK, TEAM = "Deskmate-Task", "Deskmate-Team"
+
+
+class TeamBranch:
+    """The branch `deskmate/<team>`."""
+
+    def __init__(self, git: GitProgram, team: str) -> None:
+        self._git, self._team = git, team
+        self.name = f"deskmate/{team}"
+        self._ref = f"refs/heads/{self.name}"
+
+    def tip(self) -> str | None:
+        """Return the commit that the branch is at, or None if there is no such branch."""
+        return self._git.commit_of(self._ref)
+
+    def begin(self, commit: str) -> str:
+        """Let the branch begin at a commit, unless it exists. Return where it is."""
+        try:
+            self._git.run("update-ref", "-m", f"deskmate: team {self._team} begins", self._ref, commit, "")
+        except GitFailed:
+            if (tip := self.tip()) is None:
+                raise
+            return tip
+        return commit
+
+    def keep(self, what: str, commit: str) -> None:
+        """Keep a commit and all before it from being collected, until `let_go`."""
+        self._git.run("update-ref", self.ref_of(what), commit)
+
+    def kept(self, what: str) -> str | None:
+        """Return the commit that is kept under a name, or None."""
+        return self._git.commit_of(self.ref_of(what))
+
+    def let_go(self, what: str) -> None:
+        """Stop keeping a commit."""
+        self._git.run("update-ref", "-d", self.ref_of(what))
+
+    def ref_of(self, what: str) -> str:
+        """Return the name under which git keeps a commit."""
+        return f"refs/deskmate/{self._team}/{what}"
+
+    def take_in(self, pack: IO[bytes], commit: str, what: str) -> None:
+        """Take objects that a member offers into the repository, checked, and keep the commit among them.
+
+        Raises ToolError if they are malformed, incomplete or too large.
+        """
+        self._git.run("index-pack", "--stdin", "--fix-thin", "--strict", f"--max-input-size={MAX_PACK}", stdin=pack)
+        if self._git.commit_of(commit) is None:
+            raise ToolError(f"The offered objects do not contain commit {commit[:12]}")
+        # Fails if an object is missing.
+        self._git.run("rev-list", "--objects", "--quiet", commit, "--not", "--branches", "--tags")
+        self.keep(what, commit)
+
+    def contains(self, commit: str, tip: str) -> bool:
+        """Tell whether the work of a commit is in the branch: itself, or every change of it as another commit."""
+        if self._git.run("merge-base", "--is-ancestor", commit, tip, fails=(1,))[0] == 0:
+            return True
+        missing = self._git.run("cherry", tip, commit)[1].split("\n")
+        return not any(line.startswith("+") for line in missing)
+
+    def changes(self, commit: str, tip: str) -> list[str]:
+        """Return the files that a commit changes, compared with where it left the branch."""
+        base = self._git.line("merge-base", commit, tip)
+        printed = self._git.run("diff", "--name-only", "-z", "--no-renames", base, commit)[1]
+        return [name for name in printed.split("\0") if name]
+
+    def merge(self, tip: str, commit: str) -> str | MergeConflict:
+        """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
+        words = ("merge-tree", "--write-tree", "--name-only", "-z", tip, commit)
+        status, printed = self._git.run(*words, fails=(_CONFLICT,))
+        tree, *rest = printed.split("\0")
+        if status == 0:
+            return tree.strip()
+        files = tuple(dict.fromkeys(rest[: rest.index("")] if "" in rest else rest))
+        rivals = tuple(self._rivals(commit, tip, files))
+        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree.strip(), files), rivals)
+
+    def _hunks(self, tree: str, files: tuple[str, ...]) -> str:
+        """Return the conflicting places, bounded. A file that one side deleted or that is binary has none."""
+        found = list[str]()
+        for file in files:
+            status, text = self._git.run("cat-file", "blob", f"{tree}:{file}", fails=(128,))
+            if status == 0:
+                found += (f"{file}:\n{hunk[:_HUNK_SHOWN]}" for hunk in _HUNK.findall(text))
+            if len(found) >= _HUNKS_SHOWN:
+                break
+        return "\n".join(found[:_HUNKS_SHOWN])
+
+    def _rivals(self, commit: str, tip: str, files: tuple[str, ...]) -> list[str]:
+        """Return the subjects of what was merged into these files since a commit left the branch."""
+        base = self._git.line("merge-base", commit, tip)
+        words = ("log", "--first-parent", "--format=%s", "-n", "5", f"{base}..{tip}", "--", *files)
+        return self._git.run(*words)[1].splitlines()
+
+    def is_same(self, commit: str, other: str) -> bool:
+        """Tell whether two commits have the same files."""
+        return self._git.line("rev-parse", f"{commit}^{{tree}}") == self._git.line("rev-parse", f"{other}^{{tree}}")
+
+    def commit_merge(self, tree: str, tip: str, commit: str, subject: str, task: int) -> str:
+        """Write the commit that merges a task's work, and return it. The branch does not move yet."""
+        message = f"{subject}\n\n{TASK}: #{task}\n{TEAM}: {self._team}\n"
+        git = self._git.signing_as(self._git.identity())
+        return git.run("commit-tree", tree, "-p", tip, "-p", commit, "-F", "-", text=message)[1].strip()
+
+    def advance(self, tip: str, to: str) -> bool:
+        """Move the branch from one commit to another. Return False if it is no longer at the first."""
+        try:
+            self._git.run("update-ref", "-m", "deskmate: merged", self._ref, to, tip)
+        except GitFailed:
+            if self.tip() == tip:
+                raise
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""Trees of members, on real repositories."""
