@@ -18,6 +18,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
+from deskmate.faces.common.run_start import NEVER_ANSWERED
 from deskmate.faces.tui.tui_start import noting
 from deskmate.testing.provider_faults import ErrorStatus
 from tests.faces.chat_program import ChatProgram, chat_program
@@ -78,7 +79,7 @@ def test_a_model_that_never_answered_is_told_with_its_reason_on_leaving(tmp_path
         terminal.see("no such key")
         parting = terminal.leave()
     assert "no such key" in parting
-    assert parting.index("no such key") < parting.index("no team was kept")
+    assert parting.index("no such key") < parting.index(NEVER_ANSWERED)
 
 
 def test_the_title_of_the_window_tells_of_the_team_and_is_restored(place: ChatProgram) -> None:
