@@ -107,6 +107,7 @@ clean: ## remove the environments, caches and builds
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.txt pyproject.toml
+	@echo "Setting up .venv: about a minute, once"
 	@$(HAS_UV) || $(MAKE) --no-print-directory .venv/uv.txt
 	$(UV) pip sync --quiet --python $(PY) --require-hashes --compile-bytecode requirements.txt
 	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .

@@ -5,7 +5,7 @@
 What an agent says next depends only on its conversation, so it continues correctly, even after `kill -9`.
 """
 
-from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, play
+from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, play, speaker
 from deskmate.errors import ModelRejected
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import (
@@ -46,6 +46,12 @@ README = """# convert
 """
 PLAN = "1. Add kelvin(celsius) below fahrenheit. 2. Try it once. The checker writes the tests."
 FOUND = "convert.py has one function, fahrenheit, with one test in unittest. Nothing else imports it."
+# The script knows what to say to these goals, and to no others.
+GOALS = ("make the tests pass", "as a team")
+UNKNOWN_GOAL = (
+    "I am the scripted model of the tutorial, and I know only its goals. "
+    'For a script of your own, see docs/how-to/python.md, "Try it without a model".'
+)
 CHECKED = "Both scales are tested, and the check passes."
 
 
@@ -169,6 +175,8 @@ def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, w
     """Return what the agent that asks says next."""
     everything = str(asked.prompt.passages)
     check = Use("check") if "check" in asked.tools else run_command("sh check.sh")
+    if speaker(asked.prompt) == "lead" and not (check.tool == "check" or any(goal in everything for goal in GOALS)):
+        return Say(UNKNOWN_GOAL)
     first = lead("scout left (" in everything) if "as a team" in everything else alone(check)
     try:
         return play({"lead": first, "scout": SCOUT, "coder": CODER, "checker": CHECKER}, asked.prompt)

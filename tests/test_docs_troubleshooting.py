@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.test_docs import page, snippets
 
 # These need another machine or 15 seconds. Other tests check their words.
 ELSEWHERE = (
-    "deskmate: parked: Cannot connect to",
-    "deskmate: parked: The certificate of",
+    "deskmate: stopped: Cannot connect to",
+    "deskmate: stopped: The certificate of",
     "deskmate: Mode dontAsk runs commands without asking",
     "deskmate: Cannot use …: Read-only file system",
     "deskmate: Cannot use …: No space left on device",
@@ -80,7 +81,9 @@ class User:
         self.printed += end.stdout + end.stderr
 
     def asks_models(self) -> None:
-        self.types("run", "hi", ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="", DESKMATE_MODEL="")
+        # The message names the program as the shell finds it.
+        path = f"{Path(sys.executable).parent}:{self.place.env.get('PATH', '')}"
+        self.types("run", "hi", ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="", DESKMATE_MODEL="", PATH=path)
         for fault in FAULTS:
             self.types("run", f"fail with {fault}")
         self.types("run", "hi", "--model", "foo:bar")

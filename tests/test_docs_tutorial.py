@@ -45,6 +45,13 @@ _VARIES = (
     (r"\S*/convert\b", "the folder"),
 )
 
+# Tokens and costs: in a sum, in a table, and anywhere.
+_FIGURES = (
+    re.compile(r"([\d,]+) tokens in, (\d+) out"),
+    re.compile(r" \d+ +([\d,]+) +(\d+) +\$"),
+    re.compile(r"\$(\d+\.\d+)"),
+)
+
 
 # -- reading a page -------------------------------------------------------------------------------
 
@@ -88,6 +95,17 @@ def alike(text: str) -> Mapping[str, list[str]]:
     return found
 
 
+def far_figures(printed: str, shown: str) -> list[tuple[float, float]]:
+    """Return the tokens and costs of two texts, in order, that differ by more than a tenth."""
+    pairs = zip(_figures(printed), _figures(shown), strict=True)
+    return [(one, other) for one, other in pairs if abs(one - other) > max(one, other) / 10]
+
+
+def _figures(text: str) -> list[float]:
+    found = [number for pattern in _FIGURES for match in pattern.finditer(text) for number in match.groups()]
+    return [float(number.replace(",", "")) for number in found]
+
+
 # -- a reader -------------------------------------------------------------------------------------
 
 
@@ -103,6 +121,7 @@ class Reader:
     stack: ExitStack
     patience_seconds: float = SECONDS
     real: dict[str, str] = field(default_factory=dict)
+    compares_figures: bool = False
     inherited: tuple[int, ...] = ()
 
     def follow(self, text: str) -> None:
@@ -132,7 +151,7 @@ class Reader:
         deadline = time.monotonic() + self.patience_seconds
         while True:
             printed = self._shell(self._really(typed.command)).stdout
-            if alike(printed) == alike(typed.shown) or _CHANGES.match(typed.command) or time.monotonic() > deadline:
+            if self._is_alike(printed, typed.shown) or _CHANGES.match(typed.command) or time.monotonic() > deadline:
                 break
         self._learn(typed, printed)
 
@@ -160,9 +179,14 @@ class Reader:
     def _learn(self, typed: Typed, printed: str) -> None:
         """Hold what was printed against what is shown, and keep the number or address that the page names otherwise."""
         assert alike(printed) == alike(typed.shown), f"{typed.command}\n{printed}"
+        assert self._is_alike(printed, typed.shown), f"{typed.command}\n{printed}"
         for pattern in (r"http://127\.0\.0\.1:\d+", r"(?<=process )\d+"):
             for shown, real in zip(re.findall(pattern, typed.shown), re.findall(pattern, printed), strict=True):
                 self.real[shown] = real
+
+    def _is_alike(self, printed: str, shown: str) -> bool:
+        """Return whether the words are the same and, if they are compared, the figures nearly."""
+        return alike(printed) == alike(shown) and not (self.compares_figures and far_figures(printed, shown))
 
     def _really(self, command: str) -> str:
         for shown, real in self.real.items():
@@ -230,6 +254,7 @@ def reader(folder: Path, patience_seconds: float = SECONDS, *, warm: bool = Fals
 
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     with reader(tmp_path) as typist:
+        typist.compares_figures = True
         typist.follow(page("tutorial.md"))
 
 
@@ -281,6 +306,18 @@ def test_the_pages_that_are_typed_are_these() -> None:
 def test_a_planted_block_that_does_not_do_what_it_shows_is_found(block: str, tmp_path: Path) -> None:
     with reader(tmp_path, patience_seconds=0.5) as typist, pytest.raises(AssertionError):
         typist.follow(block)
+
+
+@pytest.mark.parametrize(
+    ("printed", "far"),
+    [
+        ("team a: 4 steps, 1,050 tokens in, 76 out, $0.0101", 0),
+        ("team a: 4 steps, 1,200 tokens in, 76 out, $0.0100", 1),
+        ("team a: 4 steps, 1,000 tokens in, 90 out, $0.0200", 2),
+    ],
+)
+def test_figures_that_differ_by_more_than_a_tenth_are_found(printed: str, far: int) -> None:
+    assert len(far_figures(printed, "team a: 4 steps, 1,000 tokens in, 76 out, $0.0100")) == far
 
 
 def test_agents_may_speak_in_any_order_and_figures_may_differ(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class _Nobody:
 
     patience_seconds = 2.0
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
         while True:
             await anyio.sleep_forever()
 

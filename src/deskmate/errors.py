@@ -32,6 +32,10 @@ the hint on its own line. `str(error)` is both. `Problem` is the same for what i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+
+# The `extra` of a logged warning that is also an event. Programs read it in the log, faces show the event instead.
+ALSO_AN_EVENT: Mapping[str, object] = MappingProxyType({"also_an_event": True})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,9 @@
 """A rehearsal: whoever asks is answered, also one who bears the name of somebody in a team of before."""
 
+from collections.abc import Callable
+
 import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.app import Feed, RunRequest
@@ -48,12 +51,25 @@ class Person:
         self.asked: list[Question] = []
         self.heard: list[tuple[Answer, bool]] = []
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
         self.asked.append(question)
         return self._answer
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         self.heard.append((answer, by_person))
+
+
+class LatePerson(Person):
+    """Who is known to be there at once, and takes more time to answer than there is."""
+
+    patience_seconds = 0.01
+
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
+        over = anyio.current_time() + self.patience_seconds
+        stays()
+        while anyio.current_time() <= over:
+            await anyio.lowlevel.checkpoint()
+        return await super().ask(question, stays)
 
 
 async def rehearse(harness: AppHarness, part: MemberScript, person: Person) -> Rehearsed:
@@ -76,6 +92,13 @@ async def test_a_namesake_in_the_next_team_who_asks_under_the_same_id_is_answere
     assert [one.arguments["command"] for one in person.asked] == ["touch first", "touch second"]
     assert (len({one.id for one in person.asked}), person.heard) == (1, 2 * [("yes", True)])
     assert (rehearsed.outcome.text, (harness.place / "second").exists()) == ("I wait.\n\nDone.", True)
+
+
+@pytest.mark.behaviour("permission")
+async def test_a_person_who_is_there_has_all_the_time(harness: AppHarness) -> None:
+    part = in_turn(Say(calls=[Use("bash", {"command": "touch done"})]), then=Say("Done."))
+    await rehearse(harness, part, person := LatePerson("yes"))
+    assert person.heard == [("yes", True)]
 
 
 @pytest.mark.behaviour("permission")

@@ -16,6 +16,7 @@ from deskmate.config import (
     choose_model,
     config_folder,
     load,
+    program_name,
     state_folder,
 )
 from deskmate.core.policy.permissions import Mode
@@ -82,6 +83,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
         file=file,
         state=Path(home["HOME"], ".local/state/deskmate"),
         addresses={"openai": f"openai.base_url in {file}"},
+        key_places={"anthropic": f"anthropic.key in {file}"},
         model="claude-opus-4-1",
         fallback_model="openai:gpt-5.5",
         anthropic=Provider(key=SecretStr("sk-file")),
@@ -363,7 +365,7 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
         ),
         (
             {**BOTH, "DESKMATE_MODEL": "llama3:8b"},
-            "The model 'llama3:8b' does not begin with a known provider. Write anth",
+            "The model 'llama3:8b' does not begin with a known provider. The providers are anth",
         ),
         ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The model 'ollama' does not begin with a known provider"),
         (
@@ -393,7 +395,7 @@ def test_without_any_key_all_the_ways_are_told(home: dict[str, str], file: Path)
         choose_model(load(home))
     for way in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", str(file), "OPENAI_BASE_URL", "Ollama"):
         assert way in str(caught.value)
-    assert str(caught.value).endswith("\nTo watch a team without a key, run: deskmate demo")
+    assert str(caught.value).endswith(f"\nTo watch a team without a key, run: {program_name()} demo")
 
 
 def test_the_fallback_is_chosen_like_the_model_or_is_none(home: dict[str, str]) -> None:

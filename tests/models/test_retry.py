@@ -75,11 +75,12 @@ async def test_waiting_ends_with_the_budget_and_the_error_says_what_was_tried() 
 @pytest.mark.behaviour("retry")
 async def test_a_server_that_was_never_reached_is_given_up_soon() -> None:
     clock = PassingClock()
-    retrying = Retrying(always(Unreachable("Cannot connect")), clock, silence_seconds=SILENCE, random=lambda: 1.0)
+    trouble = Unreachable("Cannot connect", hint="Check the address.")
+    retrying = Retrying(always(trouble), clock, silence_seconds=SILENCE, random=lambda: 1.0)
     with pytest.raises(Unreachable) as given_up:
         await parts_of(retrying)
     assert sum(clock.pauses) == 15
-    told = "Cannot connect (tries: 5, waited: 15 s). Check the address, and that the server is running."
+    told = "Cannot connect (tries: 5, waited: 15 s). Check the address."
     assert str(given_up.value) == told
 
 

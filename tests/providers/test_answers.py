@@ -189,21 +189,24 @@ async def test_a_conversation_with_a_flaw_is_refused_and_noted() -> None:
 
 async def test_a_script_with_nothing_left_is_an_error_and_noted() -> None:
     async with FakeProvider([]) as provider:
-        with pytest.raises(anthropic.InternalServerError):
+        with pytest.raises(anthropic.BadRequestError):
             await ask_anthropic(provider, stream=False)
-        with pytest.raises(openai.InternalServerError):
+        with pytest.raises(openai.BadRequestError):
             await ask_openai(provider, stream=True)
     ended = "the script has no reply left after 0; add what this request should get"
     assert provider.complaints == [f"request 0: {ended}", f"request 1: {ended}"]
 
 
-async def test_what_a_script_raises_is_raised_when_the_provider_closes() -> None:
+async def test_what_a_script_raises_is_printed_answered_and_raised_when_the_provider_closes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def script(asked: Asked) -> Say:
         raise LookupError(asked.model)
 
     provider = await FakeProvider(script).__aenter__()
-    with pytest.raises(anthropic.APIConnectionError):
+    with pytest.raises(anthropic.BadRequestError):
         await ask_anthropic(provider, stream=False)
+    assert "LookupError" in capsys.readouterr().err
     with pytest.raises(LookupError):
         await provider.__aexit__(None, None, None)
 

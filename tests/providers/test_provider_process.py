@@ -64,10 +64,14 @@ def test_it_ends_when_asked_to(script: Path, start: list[subprocess.Popen[str]])
     assert process.wait(timeout=30) == 0
 
 
-def test_its_last_words_are_its_complaints(script: Path, start: list[subprocess.Popen[str]]) -> None:
+def test_a_complaint_is_printed_at_once_and_is_among_its_last_words(
+    script: Path, start: list[subprocess.Popen[str]]
+) -> None:
     process, url = serve(start, f"{script}:short")
-    assert httpx2.post(f"{url}/v1/chat/completions", json=BODY).status_code == 500
+    assert httpx2.post(f"{url}/v1/chat/completions", json=BODY).status_code == 400
     said = "request 0: the script has no reply left after 0; add what this request should get\n"
+    assert process.stderr is not None
+    assert process.stderr.readline() == said
     assert process.communicate(timeout=30) == ("", said)
     assert process.returncode == 1
 

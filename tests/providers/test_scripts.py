@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told, ToolSpec
+from deskmate.errors import BadInput
 from deskmate.testing import Asked, Say
 from deskmate.testing.formats import anthropic_format, openai_format
 from deskmate.testing.formats.anthropic_format import sealed, signature
@@ -30,6 +31,15 @@ def test_a_list_is_played_in_order_and_then_ends() -> None:
     assert heard == [Say("one"), Say("two")]
     with pytest.raises(ScriptEnded):
         player.next(asked(), "2")
+
+
+def test_a_text_is_a_step_in_a_list_and_from_a_callable() -> None:
+    assert Player(["one"]).next(asked(), "0") == Player(lambda _: "one").next(asked(), "0") == Say("one")
+
+
+def test_a_step_of_another_kind_is_named() -> None:
+    with pytest.raises(BadInput):
+        Player([7]).next(asked(), "0")  # type: ignore[list-item]
 
 
 def test_a_reply_that_was_not_taken_comes_again() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
@@ -27,7 +27,7 @@ from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
 from deskmate.models.model_limits import limits_of
 from deskmate.models.preload import Preloading
-from deskmate.models.prices import price
+from deskmate.models.prices import price, reported_price
 from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
@@ -201,7 +201,7 @@ class TeamParts:
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = ToolSet(kind, [*names, *plan], self._own_tools(kind) if agent_type is AgentType.GENERAL else ())
-        budget = self.team_state.budget
+        budget, own = self.team_state.budget, self.settings.own_servers
         asked: Model = Timed(
             self.models(model),
             self.team_state.writer.clock,
@@ -210,7 +210,7 @@ class TeamParts:
         )
         asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
         return AgentParts(
-            model=Metered(asked, partial(price, overrides=self.settings.prices), partial(budget.spend, name)),
+            model=Metered(asked, partial(reported_price, self.settings.prices, own), partial(budget.spend, name)),
             tools=tools,
             specs=tools.specs,
             workspace=self.workspace,
@@ -369,7 +369,7 @@ def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Mo
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
-    where = {"base_url": at.base_url, "source": settings.addresses.get(provider, "")} if at.base_url else {}
+    where: dict[str, Any] = {"origin": settings.origin_of(name)} | ({"base_url": at.base_url} if at.base_url else {})
     if provider == "anthropic":
         # Import a wire format only if it is used.
         from deskmate.models.wires.anthropic import AnthropicModel

@@ -4,6 +4,7 @@
 git repository, a script instead of a model, and answers to questions that nobody else answers.
 """
 
+import math
 import os
 import shlex
 import shutil
@@ -61,8 +62,11 @@ class Person(Protocol):
     def patience_seconds(self) -> float:
         """How long to wait for an answer before the demo gives one. Somebody may also answer in another face."""
 
-    async def ask(self, question: Question) -> Answer:
-        """Return an answer once there is one. Must not raise. It is cancelled if no answer comes in time."""
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
+        """Return an answer once there is one. Must not raise. It is cancelled if no answer comes in time.
+
+        `stays`: call it once the person is known to be there. Then there is no time limit any more.
+        """
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         """Take note of the answer, and whether the person gave it."""
@@ -263,7 +267,7 @@ class Rehearsal:
     async def _answer(self, person: Person, question: Question) -> None:
         answer: Answer = "always"
         with self._clock.move_on_after(person.patience_seconds) as scope:
-            answer = await person.ask(question)
+            answer = await person.ask(question, lambda: setattr(scope, "deadline", math.inf))
         # Somebody in another face may have been faster.
         await self.session.look()
         if question not in self.session.questions:

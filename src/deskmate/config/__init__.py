@@ -9,7 +9,7 @@ model_choice      which model is used
 Nothing else reads a settings file, and nothing here reads the workspace: a repository must not decide where keys go.
 """
 
-from deskmate.config.environment import can_draw, environment, shell_name, wants_colour
+from deskmate.config.environment import can_draw, environment, program_name, shell_name, wants_colour
 from deskmate.config.model_choice import choose_fallback, choose_model
 from deskmate.config.settings import (
     DEFAULT_MODELS,
@@ -42,6 +42,7 @@ __all__ = [
     "load",
     "load_settings",
     "overridden",
+    "program_name",
     "shell_name",
     "state_folder",
     "wants_colour",

@@ -4,6 +4,9 @@
 """
 
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
@@ -21,6 +24,12 @@ def wants_colour(environ: Mapping[str, str]) -> bool:
 def can_draw(environ: Mapping[str, str]) -> bool:
     """Return whether the terminal supports more than new lines."""
     return environ.get("TERM", "") not in ("", "dumb")
+
+
+def program_name() -> str:
+    """Return how to call this program: by its name if the shell finds it, else by its path."""
+    beside = Path(sys.executable).with_name("deskmate")
+    return "deskmate" if shutil.which("deskmate") or not beside.exists() else shlex.quote(str(beside))
 
 
 def shell_name(environ: Mapping[str, str]) -> str:

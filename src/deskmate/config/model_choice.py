@@ -2,6 +2,7 @@
 
 import difflib
 
+from deskmate.config.environment import program_name
 from deskmate.config.settings import DEFAULT_MODELS, Settings, full_name
 from deskmate.errors import BadSettings
 
@@ -45,7 +46,10 @@ def _asked(model: str, settings: Settings) -> str:
     if name is None:
         first, _, rest = model.partition(":")
         near = difflib.get_close_matches(first, DEFAULT_MODELS, n=1) if rest else []
-        either = f"Did you mean {near[0]}:{rest}?" if near else f"Write anthropic:{model} or openai:{model}."
+        either = f"Write anthropic:{model} or openai:{model}."
+        if rest:
+            meant = near[0] if near else "openai"
+            either = f"The providers are {' and '.join(DEFAULT_MODELS)}. Did you mean {meant}:{rest}?"
         raise BadSettings(
             f"The model '{model}' does not begin with a known provider",
             f"{either} Use openai for any server with an OpenAI-compatible API.",
@@ -65,4 +69,4 @@ def _ways_to_set_a_key(settings: Settings) -> str:
   ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment
   `key` under [anthropic] or [openai] in {settings.file}
   OPENAI_BASE_URL for your own server, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME
-To watch a team without a key, run: deskmate demo"""
+To watch a team without a key, run: {program_name()} demo"""

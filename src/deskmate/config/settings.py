@@ -178,7 +178,8 @@ class Settings(Written):
     `permission_mode`, `delegate`: None keeps those of the team. `models` is by `provider:model`. `file`: the settings
     file, which may not exist. `state`: the folder for data of Deskmate that belongs to no workspace. `widest_mode`: the
     widest mode that the project allows. `warnings`: what the user should be told. `colour`: whether to use colours.
-    `addresses`: where the address of a provider was set, by provider, as far as that is known.
+    `addresses`, `key_places`: where the address and the key of a provider were set, by provider, as far as that is
+    known.
     """
 
     file: Path
@@ -187,6 +188,7 @@ class Settings(Written):
     warnings: tuple[Problem, ...] = ()
     colour: bool = True
     addresses: dict[str, str] = {}
+    key_places: dict[str, str] = {}
 
     @property
     def prices(self) -> dict[str, tuple[float, float, float, float]]:
@@ -196,6 +198,11 @@ class Settings(Written):
             for model, of in self.models.items()
             if of.prices is not None
         }
+
+    @property
+    def own_servers(self) -> frozenset[str]:
+        """The providers whose address the user set."""
+        return frozenset(provider for provider in DEFAULT_MODELS if getattr(self, provider).base_url)
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
@@ -234,6 +241,12 @@ class Settings(Written):
     def skills_folder(self) -> Path:
         """The folder of the user's own skills, which may not exist."""
         return self.file.parent / "skills"
+
+    def origin_of(self, model: str) -> tuple[str, str, str]:
+        """Return where the address and the key of a model were set, empty if not, and a model of its provider."""
+        provider = model.partition(":")[0]
+        address = self.addresses.get(provider, "the settings") if self.provider_of(model).base_url else ""
+        return address, self.key_places.get(provider, ""), DEFAULT_MODELS[provider]
 
     def provider_of(self, model: str) -> Provider:
         """Return the provider of a `provider:model`."""

@@ -37,6 +37,8 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
 # The settings that are tables, with settings of their own.
 _TABLES = frozenset({"anthropic", "openai", "permission", "models"})
 _MOST_BYTES = 16_000_000
+# Fields that say where a setting of a provider comes from.
+_PLACED = {"addresses": "base_url", "key_places": "key"}
 Layer: TypeAlias = dict[str, Any]
 Place: TypeAlias = Callable[[tuple[str, ...]], str]
 
@@ -60,7 +62,9 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     warnings = _warnings(written, file) if readable else ()
     own = {"file": file, "state": state_folder(environ), "warnings": warnings, "colour": wants_colour(environ)}
     settings = Settings.model_validate({**merged, **own})
-    return settings.model_copy(update={"addresses": _addresses(settings, environ)})
+    return settings.model_copy(
+        update={field: _places(settings, environ, setting) for field, setting in _PLACED.items()}
+    )
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -79,12 +83,13 @@ def overridden(settings: Settings, overrides: Mapping[str, object]) -> Settings:
     return settings.model_copy(update={name: getattr(valid, name) for name in layer})
 
 
-def _addresses(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
-    variables = {keys[0]: variable for variable, keys in _VARIABLES.items() if keys[1:] == ("base_url",)}
+def _places(settings: Settings, environ: Mapping[str, str], setting: str) -> dict[str, str]:
+    """Return where a setting of a provider was set, by provider."""
+    variables = {keys[0]: variable for variable, keys in _VARIABLES.items() if keys[1:] == (setting,)}
     return {
-        provider: variable if environ.get(variable) else f"{provider}.base_url in {settings.file}"
+        provider: variable if environ.get(variable) else f"{provider}.{setting} in {settings.file}"
         for provider, variable in variables.items()
-        if getattr(settings, provider).base_url
+        if getattr(getattr(settings, provider), setting)
     }
 
 

@@ -217,7 +217,7 @@ BACKEND = ScriptPart(
             "Approved. A branch of its own would keep this tidy.",
             (send_mail("analyst", HOW_DOES_IT_FAIL), run_command(BRANCH)),
             after=('approve="yes"',),
-            then="I will start when the endpoints are listed.",
+            then="Ready. The board gives me my task as soon as it is free.",
             optional=True,
         ),
         ScriptLine(

@@ -3,7 +3,9 @@
 Nothing is downloaded: the table is as old as the installed package.
 """
 
+import logging
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -12,6 +14,7 @@ from deskmate.core.prompt.prompts import Usage
 # US dollars per million tokens: input, output, read from the cache, written to the cache.
 Rates: TypeAlias = tuple[float, float, float, float]
 
+_LOG = logging.getLogger(__name__)
 _NO_OVERRIDES: Mapping[str, Rates] = MappingProxyType({})
 
 # Our provider → the table's. No others: the table also guesses from parts of a name, and would bill a local server
@@ -43,6 +46,24 @@ def price(model: str, usage: Usage, overrides: Mapping[str, Rates] = _NO_OVERRID
         return _at(overrides[model], usage)
     provider, _, name = model.partition(":")
     return _listed(PROVIDERS[provider], name, usage) if provider in PROVIDERS else None
+
+
+def reported_price(
+    overrides: Mapping[str, Rates], own_servers: frozenset[str], model: str, usage: Usage
+) -> float | None:
+    """Return the price as `price` does. If a provider itself has answered and none is known, say so once.
+
+    The name may be wrong then. `own_servers`: the providers that stand for a server of the user's own.
+    """
+    found, provider = price(model, usage, overrides), model.partition(":")[0]
+    if found is None and provider in PROVIDERS and provider not in own_servers:
+        _warn_of(model)
+    return found
+
+
+@cache
+def _warn_of(model: str) -> None:
+    _LOG.warning("No price is known for %s. Check its name, or set its prices in settings.toml.", model)
 
 
 def _at(rates: Rates, usage: Usage) -> float:

@@ -121,7 +121,7 @@ class Retrying:
             seconds = patience.pause(trouble, min(took, self._silence_seconds))
             if seconds is None:
                 raise _given_up(model.name, patience, trouble) from trouble
-            yield RetryDelta(seconds, str(trouble), model.name)
+            yield RetryDelta(seconds, trouble.message, model.name)
             await self._clock.sleep(seconds)
 
     def _met(self, model: Model, patience: Patience) -> Patience:
@@ -155,7 +155,7 @@ def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrou
     asks = "" if trouble.retry_after is None else f". It asks to wait {trouble.retry_after:g} s"
     effort = f"tries: {patience.tries}, waited: {patience.waited_seconds:.0f} s"
     if isinstance(trouble, Unreachable):
-        return Unreachable(f"{trouble.message} ({effort})", hint="Check the address, and that the server is running.")
+        return Unreachable(f"{trouble.message} ({effort})", hint=trouble.hint)
     said = trouble.message if name in trouble.message else f"{name} gave no answer: {trouble.message}"
     return ModelTrouble(f"{said}{asks} ({effort})", hint=trouble.hint)
 

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -77,7 +78,8 @@ class FakeProvider:
     `who` returns who asks. Without it, a script by agent uses the first of its keys that occurs in the system prompt.
     `faults`: by the number of the request, from 0. A reply that a fault cut off is given to the next request.
     `fragment`: how many characters come at a time. A conversation that no provider would take gets a 400 and is a
-    complaint. An exception in a script or a plan of faults drops the connection, and is raised again on close.
+    complaint, and so does a request that the script has no reply for. An exception in a script or a plan of faults is
+    printed, answered with a 400, and raised again on close.
 
     It reads the logs of the team whose agent asks, if they are on this machine. A prompt that breaks one of the
     promises K1 to K8 is answered, and is a complaint that is raised as Uninformed when the provider is closed.
@@ -105,6 +107,7 @@ class FakeProvider:
         }
         self._logs = TeamLogs() if check else None
         self._uninformed: list[str] = []
+        self._errors: list[Exception] = []
         self._server = HttpServer(self._respond, port)
 
     async def __aenter__(self) -> Self:
@@ -115,6 +118,8 @@ class FakeProvider:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._server.close()
+        if self._errors:
+            raise self._errors[0]
         if self._uninformed and kind is None:
             raise Uninformed("\n".join(self._uninformed))
 
@@ -141,7 +146,13 @@ class FakeProvider:
         asked = Asked(len(self.requests), format_, request.headers, body, _WIRES[format_].read)
         self.requests.append(asked)
         self.usages.append(Usage())
-        return self._checked(asked)
+        try:
+            return self._checked(asked)
+        except Exception as error:
+            # An error of the script. A dropped connection or a 500 would be tried again for minutes.
+            self._errors.append(error)
+            traceback.print_exception(error)
+            return _problem(format_, 400, f"the script failed: {type(error).__name__}: {error}")
 
     def _checked(self, asked: Asked) -> Response:
         place = f"request {asked.number}"
@@ -183,7 +194,9 @@ class FakeProvider:
         try:
             say = self._player.next(asked, counted.digest)
         except ScriptEnded as error:
-            return self._refuse(asked.format, 500, f"request {asked.number}", [str(error)])
+            # Not a 500, which would be tried again for minutes.
+            print(f"request {asked.number}: {error}", file=sys.stderr, flush=True)
+            return self._refuse(asked.format, 400, f"request {asked.number}", [str(error)])
         if fault is None or isinstance(fault, Slow):
             self._player.take(asked, counted.digest)
         self.usages[asked.number] = _usage(counted, say)

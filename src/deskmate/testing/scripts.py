@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from deskmate.core.prompt.prompts import Prompt, ResultBlock, TextBlock, Told, Usage
+from deskmate.errors import BadInput
 from deskmate.models.scripted import Say
 
 Format: TypeAlias = Literal["anthropic", "openai"]
@@ -86,7 +87,9 @@ class Asked:
 
 # -- scripts --------------------------------------------------------------------------------------
 
-Script: TypeAlias = "Sequence[Say] | Callable[[Asked], Say] | Mapping[str, Script]"
+# A text is a `Say` without calls.
+Step: TypeAlias = str | Say
+Script: TypeAlias = "Sequence[Step] | Callable[[Asked], Step] | Mapping[str, Script]"
 Who: TypeAlias = Callable[[Asked], str]
 
 
@@ -119,11 +122,11 @@ class Player:
             return self._part(asked).next(asked, digest)
         if callable(self._script):
             if digest not in self._made:
-                self._made[digest] = self._script(asked)
+                self._made[digest] = _say(self._script(asked))
             return self._made[digest]
         if self._taken == len(self._script):
             raise ScriptEnded(f"the script has no reply left after {self._taken}; add what this request should get")
-        return self._script[self._taken]
+        return _say(self._script[self._taken])
 
     def take(self, asked: Asked, digest: str) -> None:
         """Count the reply to a request as given."""
@@ -139,3 +142,13 @@ class Player:
         if key not in self._parts:
             raise ScriptEnded(f"the script has no part for '{key}', only for {', '.join(self._parts) or 'nobody'}")
         return self._parts[key]
+
+
+def _say(step: Step) -> Say:
+    match step:
+        case str():
+            return Say(step)
+        case Say():
+            return step
+        case _:
+            raise BadInput(f"{step!r:.200} is not a step of a script", "Write a text, or Say(text, calls).")

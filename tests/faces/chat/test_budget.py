@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import member_of, step
 from tests.faces.chat_program import chat_program
@@ -45,11 +46,18 @@ def test_the_line_of_a_parked_agent_names_what_raises_its_cap_where_it_is_read(t
         ran = place.piped("", "run", "look", "--max-steps", "1").stderr.splitlines()
         talked = place.piped("look\n", "--plain", "--max-steps", "1").stderr.splitlines()
     reason = "budget: 1 step in one turn (--max-steps)"
-    assert f"deskmate: parked: {reason}\nTo continue, run: deskmate resume main --max-steps NUMBER" == "\n".join(
+    assert f"deskmate: stopped: {reason}\nTo continue, run: deskmate resume main --max-steps NUMBER" == "\n".join(
         ran[-2:]
     )
-    assert f"[lead@main] parked: {reason}" in ran
-    assert f"[lead@main-2] parked: {reason}. To raise it here: /budget steps NUMBER" in talked
+    assert f"[lead@main-2] stopped: {reason}. To raise it here: /budget steps NUMBER" in talked
+
+
+@pytest.mark.parametrize("why", ["a:b denied access (401): no. Check A.", "a:b was not found (404): no. Check it."])
+def test_a_wrong_key_or_model_names_the_next_step_in_the_conversation(why: str) -> None:
+    told = with_way_on(why, "ada")
+    assert told.startswith(why)
+    assert "/model NAME" in told
+    assert "/resume ada" in told
 
 
 def has_a_teammate(asked: Asked) -> Say:

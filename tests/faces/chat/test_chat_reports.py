@@ -55,7 +55,7 @@ async def test_status_tells_team_model_mode_context_cost_and_workspace(harness: 
     assert told["model"].startswith("anthropic:")
     assert re.fullmatch(r"about [\d,]+ of 200,000 tokens, \d %", told["context"])
     assert told["members"] == "1"
-    assert told["cost"].endswith("for 1 call")
+    assert told["cost"].endswith("for 1 model call")
     assert lines[-1] == f"deskmate {__version__}"
 
 
@@ -87,6 +87,17 @@ async def test_config_tells_what_is_set_and_no_key(harness: AppHarness) -> None:
         assert 'permission_mode = "default"' in lines
         assert "a key is set" in text
         assert typist.session.settings.anthropic.key.get_secret_value() not in text
+
+
+async def test_config_tells_the_model_that_is_asked_now(harness: AppHarness) -> None:
+    async with chat(harness, edits) as typist:
+        first = typist.session.model
+        assert any(line.startswith(f'model = "{first}" (') for line in await typist.types("/config"))
+        await typist.types("/model anthropic:claude-opus-4-1")
+        lines = await typist.types("/config")
+    assert [line for line in lines if line.startswith("model = ")] == [
+        'model = "anthropic:claude-opus-4-1" (chosen with /model)'
+    ]
 
 
 async def test_doctor_checks_the_machine_and_this_team(harness: AppHarness) -> None:

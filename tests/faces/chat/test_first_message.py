@@ -94,7 +94,8 @@ def test_a_start_that_the_model_refuses_for_good_leaves_no_team(denied: ChatProg
     assert end.code == 1
     assert "401" in end.stderr
     assert end.stderr.endswith("The model never answered, so the team was not kept. Fix the problem, then try again.\n")
-    assert "resume" not in end.stderr
+    assert end.stderr.count("401") == 1
+    assert "deskmate resume" not in end.stderr
     assert denied.teams == []
 
 

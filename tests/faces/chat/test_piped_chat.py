@@ -18,7 +18,7 @@ from tests.faces.disk_teams import SECRET, founded, obeyed, spoil
 pytestmark = pytest.mark.behaviour("repl")
 HELLO = "Hello.\nI am here.\n"
 PARTING = "To continue, run: deskmate --team main\nTo let it work without you, run: deskmate resume main\n"
-SUM = re.compile(r"team main(-\d)?: \d+ calls?, \$0\.\d{4}( \(.*\))?\n")
+SUM = re.compile(r"team main(-\d)?: \d+ model calls?, \$0\.\d{4}( \(.*\))?\n")
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_a_subagent_asks_in_the_name_of_who_sent_it(tmp_path: Path) -> None:
 def test_a_lead_that_is_parked_ends_it_with_1_and_the_reason(place: ChatProgram) -> None:
     end = place.piped("fail\n", "--max-steps", "1")
     assert end.code == 1
-    assert re.search(r"^deskmate: the lead is parked: .*step", end.stderr, re.MULTILINE)
+    assert re.search(r"^\[lead@main\] stopped: .*step", end.stderr, re.MULTILINE)
 
 
 def test_nothing_that_is_said_or_asked_moves_a_cursor(place: ChatProgram) -> None:
@@ -248,7 +248,7 @@ def test_a_named_team_is_founded_and_the_next_time_gone_on_with(place: ChatProgr
     assert place.piped("hello\n", "--new-team", "web").code == 0
     assert place.piped("hello\n", "--team", "web").code == 0
     assert place.teams == ["web"]
-    assert "team web: 2 calls" in place.piped("/team\n", "--team", "web").stderr
+    assert "team web: 2 model calls" in place.piped("/team\n", "--team", "web").stderr
 
 
 @pytest.mark.behaviour("cli")
@@ -256,7 +256,7 @@ def test_the_last_team_is_gone_on_with_where_that_is_wanted_and_else_a_new_one_f
     place.piped("hello\n", "--new-team", "web")
     place.piped("hello\n")
     assert place.teams == ["main", "web"]
-    assert "team main: 2 calls" in place.piped("hello\n", "-c").stderr
+    assert "team main: 2 model calls" in place.piped("hello\n", "-c").stderr
 
 
 @pytest.mark.behaviour("cli")

@@ -89,7 +89,7 @@ def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
     assert leave(terminal) == 0
     lines = terminal.screen.lines
     assert lines[:10] == [HEAD, "> hello", "Hello.", "I am here.", "> paragraphs", "one", "", "two", "", ""]
-    assert lines[10:12] == ["three", "team main: 2 calls, $0.0145 (hello)"]
+    assert lines[10:12] == ["three", "team main: 2 model calls, $0.0145 (hello)"]
     assert lines[-1] == WAYS_ON[-1]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import GOAL_CAP, Outcome, RunRequest
+from deskmate.app.runner import End
 from deskmate.config import Settings, load
 from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode
@@ -99,6 +100,7 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["--team", "x y", "--plain", "hi", "you"], "", "lead: deskmate --team 'x y' --plain -- hi you"),
         (["fix the tests", "now"], "", "not 'now'"),
         (["--", " "], "", "The message is empty"),
+        ([""], "", "The message is empty"),
         (["--plain", "board"], "", "--plain cannot be used before a command"),
         (["--team", "x", "--continue"], "", "Choose one of --team, --new-team, --continue and --resume."),
         (["run", "x", "--output", "xml"], "", "stream-json"),
@@ -269,14 +271,15 @@ def test_what_is_left_open_is_told_before_the_way_to_go_on(env: Env) -> None:
     end = run_command("run", "x", app=FakeApp(outcome=outcome), env=env)
     assert end.stderr.splitlines()[-3:] == [
         "1 of 1 tasks open: #1 write docs",
-        "deskmate: parked: the cap of $2 is reached",
+        "deskmate: stopped: the cap of $2 is reached",
         "To continue, run: deskmate resume main",
     ]
 
 
-@pytest.mark.parametrize(("word", "code"), [("parked", 1), ("interrupted", 130)])
+@pytest.mark.parametrize(("word", "code"), [("stopped", 1), ("interrupted", 130)])
 def test_what_did_not_end_well_tells_why_and_how_to_go_on(env: Env, tmp_path: Path, word: str, code: int) -> None:
-    outcome = Outcome("main-2", "So far.", word, "the cap of $2 is reached", 3, Usage(1200, 80, 4000), 0.0421)  # type: ignore[arg-type]
+    end_: End = "parked" if word == "stopped" else "interrupted"
+    outcome = Outcome("main-2", "So far.", end_, "the cap of $2 is reached", 3, Usage(1200, 80, 4000), 0.0421)
     end = run_command("-C", str(tmp_path), "run", "x", app=FakeApp(outcome=outcome), env=env)
     told = f"deskmate: {word}: the cap of $2 is reached\nTo continue, run: deskmate -C {tmp_path} resume main-2\n"
     assert end == Ended(code, "So far.\n", HEAD + SUM.replace("main", "main-2") + told)

@@ -232,10 +232,10 @@ def test_tail_follows_what_is_written_until_it_is_interrupted(place: Path, tmp_p
 def test_cost_is_told_by_member_and_model_and_a_price_that_is_not_known_is_said(place: Path, env: Env) -> None:
     assert at(place, "cost", env=env).stdout.splitlines() == [
         "team main",
-        "member  model   calls  tokens in  out  cost",
-        "alice   claude  2      2,000      100  $0.0200 and 1 call of unknown price",
-        "lead    claude  1      1,000      50   $0.0100",
-        "all             3      3,000      150  $0.0300 and 1 call of unknown price",
+        "member  model   model calls  tokens in  out  cost",
+        "alice   claude  2            2,000      100  $0.0200 and 1 call of unknown price",
+        "lead    claude  1            1,000      50   $0.0100",
+        "all             3            3,000      150  $0.0300 and 1 call of unknown price",
     ]
     priced = {"calls": 1, "usage": USAGE, "cost_usd": 0.01, "priced_usd": 0.01, "unpriced_calls": 0}
     partly = {"calls": 2, "usage": TWICE, "cost_usd": None, "priced_usd": 0.02, "unpriced_calls": 1}

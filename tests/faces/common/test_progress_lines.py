@@ -14,7 +14,7 @@ from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Hear
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.faces.common.output_stream import OutputStream
-from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.progress_lines import PIPE_CELLS, Progress, progress_on
 from deskmate.faces.common.terminal_text import clean, cut, gist
 from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 from tests.faces.fake_app import paper, written
@@ -168,7 +168,16 @@ def test_a_terminal_shows_that_mail_waits() -> None:
 
 
 def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
-    assert printed(Changed("lead", Parked("x" * 99)), cells=30) == f"[lead] parked: {'x' * 13}…\n"
+    assert printed(Changed("lead", Left("x" * 99)), cells=30) == f"[lead] left: {'x' * 15}…\n"
+
+
+def test_the_reason_why_a_member_stopped_is_wrapped_and_never_cut() -> None:
+    reason = "Cannot connect to the model. Check the address, and that the server is running."
+    lines = printed(Changed("lead", Parked(reason)), cells=30).splitlines()
+    assert len(lines) > 1
+    assert all(len(line) < 30 for line in lines)
+    assert " ".join(" ".join(lines).split()).endswith(reason)
+    assert printed(Changed("lead", Parked(reason)), cells=PIPE_CELLS).count("\n") == 1
 
 
 def test_a_stream_that_cannot_be_written_to_harms_nobody() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,8 +125,8 @@ def test_it_says_who_did_what_and_where_to_look(watched: Watched) -> None:
         ("4", "analyst"),
     ]
     assert f"  cd {watched.folder}\n" in stdout
-    # By its path, if the shell does not find it.
-    assert re.search(r"deskmate'? board graphql +# the tasks\n", stdout)
+    # A short command, with its comment above. If the shell does not find it, its folder is put on the path first.
+    assert "  # the tasks\n  deskmate board graphql\n" in stdout
     assert re.search(r"^  cd YOUR/PROJECT && .*deskmate'?\n", stdout, re.MULTILINE)
     assert len(list(watched.folder.glob(".teams/*/*_transcript.jsonl"))) == 4
     assert "\x1b" not in stdout + watched.ended.stderr
@@ -178,7 +178,7 @@ def test_it_is_killed_in_the_middle_and_resumed_by_another_process(watched: Watc
 def test_nothing_is_lost_by_the_kill_and_nothing_done_twice(watched: Watched) -> None:
     assert "  Nothing was lost: " in watched.ended.stdout
     assert "  Nothing was done twice: 4 tasks completed, " in watched.ended.stdout
-    effects = Effects.of(Records.of(watched.folder))
+    effects = Effects.of(Records.of(watched.folder), "graphql")
     assert (effects.tasks, effects.repeated) == (Counter({1: 1, 2: 1, 3: 1, 4: 1}), [])
     said = [
         (path.name.partition("_")[0], json.loads(line))
@@ -406,7 +406,7 @@ def test_what_was_done_twice_is_found_and_a_cut_off_line_is_no_record(tmp_path: 
     found = records(tmp_path, board=[done, done], a_inbox=[{"id": "a:1.0"}], a_transcript=did)
     with (tmp_path / ".teams/x/a_inbox.jsonl").open("a") as inbox:
         inbox.write('{"id": "a:1')
-    effects = Effects.of(Records.of(tmp_path))
+    effects = Effects.of(Records.of(tmp_path), "x")
     assert (effects.repeated, effects.cut_off, found.count) == ([1, "a:1.0"], 3, 6)
 
 
@@ -418,7 +418,7 @@ class Absent:
 
     patience_seconds = 0.0
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
         await anyio.sleep_forever()
         raise AssertionError("nobody answers")
 

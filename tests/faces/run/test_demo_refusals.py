@@ -1,7 +1,7 @@
 """A person who refuses plans of the demo: the team hands them in again, and comes to its end."""
 
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Refuser:
         self.refused: list[tuple[str, str]] = []
         self.is_free = anyio.Event()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
         return "yes"
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan, Slow, Stall
@@ -198,5 +199,8 @@ async def test_a_show_that_is_over_stays_until_it_is_left(tmp_path: Path) -> Non
         await screen.sees("That was the show.", "Press q to leave.")
         await screen.press("f3", "escape", "x")
         assert screen.app.is_running
+        assert "q leave" in screen.lines[-1]
+        assert "write" not in screen.lines[-1]
+        assert not screen.app.screen.query_one(Draft).text
         await screen.press("q")
         await leaving(screen)

@@ -41,7 +41,7 @@ async def test_a_key_brings_a_panel_forward_and_back(
         await screen.sees(words, "Esc write")
         compare(screen.app, f"on-{panel}")
         await screen.press(key)
-        await screen.sees("make serve", "to lead", "^D leave")
+        await screen.sees("make serve", "to lead", "Ctrl-D leave")
         await screen.press(key, "escape")
         await screen.sees("make serve")
 

@@ -18,7 +18,9 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
+from deskmate.faces.common.run_start import NEVER_ANSWERED
 from deskmate.faces.tui.tui_start import noting
+from deskmate.testing.provider_faults import ErrorStatus
 from tests.faces.chat_program import ChatProgram, chat_program
 from tests.faces.terminal import SECONDS, Screen, Terminal
 from tests.faces.tui.busy_team import at_work
@@ -67,6 +69,17 @@ class AtScreen(Terminal):
 def place(tmp_path: Path) -> Iterator[ChatProgram]:
     with chat_program(tmp_path) as place:
         yield place
+
+
+def test_a_model_that_never_answered_is_told_with_its_reason_on_leaving(tmp_path: Path) -> None:
+    fault = ErrorStatus(401, message="no such key")
+    with chat_program(tmp_path, faults=lambda number, asked: fault) as place, AtScreen(place) as terminal:
+        terminal.see("to lead")
+        terminal.type("good morning\r")
+        terminal.see("no such key")
+        parting = terminal.leave()
+    assert "no such key" in parting
+    assert parting.index("no such key") < parting.index(NEVER_ANSWERED)
 
 
 def test_the_title_of_the_window_tells_of_the_team_and_is_restored(place: ChatProgram) -> None:
@@ -138,7 +151,7 @@ def test_words_are_typed_answered_and_left_with_a_way_back(place: ChatProgram) -
         terminal.type("good morning\r")
         terminal.see("I am here.")
         parting = terminal.leave()
-    assert "team main: 1 call, $" in parting
+    assert "team main: 1 model call, $" in parting
     assert "To continue, run: deskmate --team main" in parting
     with AtScreen(place, "--team", "main") as terminal:
         terminal.see("good morning")

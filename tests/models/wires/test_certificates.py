@@ -12,7 +12,7 @@ from anyio.streams.tls import TLSStream
 
 from deskmate.errors import ModelRejected
 from deskmate.models.wires.http_client import ask, new_client
-from deskmate.models.wires.provider_errors import ProviderEndpoint
+from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("models")]
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -44,7 +44,9 @@ async def server() -> AsyncIterator[str]:
 
 
 async def events_from(address: str) -> list[str]:
-    at = ProviderEndpoint("acme:large", f"{address}/chat", "ACME_API_KEY", source="ACME_BASE_URL")
+    at = ProviderEndpoint(
+        "acme:large", f"{address}/chat", "ACME_API_KEY", origin=SettingsOrigin(address="ACME_BASE_URL")
+    )
     async with new_client() as client:
         return [event.data async for event in ask(client, at, {}, b"{}")]
 

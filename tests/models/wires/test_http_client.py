@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import anyio.abc
@@ -11,7 +12,14 @@ import pytest
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.wires.http_client import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
-from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, failure, read_fault, retry_seconds
+from deskmate.models.wires.provider_errors import (
+    Fault,
+    ProviderEndpoint,
+    SettingsOrigin,
+    failure,
+    read_fault,
+    retry_seconds,
+)
 from deskmate.models.wires.sse import ServerEvent
 from tests.models.in_process_provider import KEY, Provider
 
@@ -171,13 +179,32 @@ async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: Exception
 
 
 @pytest.mark.parametrize(
-    ("error", "why"), [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "10 s")]
+    ("error", "why"),
+    [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "no answer within 10 s")],
 )
 async def test_a_server_without_a_connection_is_named_by_its_address(error: Exception, why: str) -> None:
     raised = await failure_of(Provider(refuse=error))
-    assert type(raised) is Unreachable
-    assert "https://acme.test: " in str(raised)
-    assert str(raised).endswith(why)
+    assert (type(raised), raised.message) == (Unreachable, f"Cannot connect to https://acme.test: {why}")
+
+
+OWN = SettingsOrigin(address="ACME_BASE_URL", key="acme.key in settings.toml", usual_model="acme:small")
+OFFICIAL = "https://api.anthropic.com/v1/messages"
+
+
+def test_an_address_is_blamed_only_if_the_user_set_it() -> None:
+    own = ProviderEndpoint("acme:large", "https://acme.test/chat", "ACME_API_KEY", origin=OWN)
+    official = ProviderEndpoint("acme:large", OFFICIAL, "ACME_API_KEY", origin=replace(OWN, address=""))
+    assert "address" in own.way_to_reach_it
+    assert "network" in official.way_to_reach_it
+    assert "base URL" in failure(own, 404, Fault("")).hint
+    assert "acme:small" in failure(official, 404, Fault("")).hint
+    assert "base URL" not in failure(official, 404, Fault("")).hint
+
+
+@pytest.mark.parametrize(("origin", "place"), [(OWN, OWN.key), (SettingsOrigin(), "ACME_API_KEY")])
+def test_a_wrong_key_is_looked_for_where_it_was_set(origin: SettingsOrigin, place: str) -> None:
+    at = ProviderEndpoint("acme:large", OFFICIAL, "ACME_API_KEY", origin=origin)
+    assert place in failure(at, 401, Fault("")).hint
 
 
 @pytest.mark.parametrize("url", ["acme.test/chat", "ftp://acme.test", "https://acme.test:port"])

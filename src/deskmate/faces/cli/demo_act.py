@@ -5,6 +5,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 import anyio
 
@@ -22,7 +23,8 @@ from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import exact
 
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 15.0
+FAST_PATIENCE_SECONDS = 3.0
 _ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
 
 
@@ -66,14 +68,16 @@ class _Onlooker:
     @property
     def patience_seconds(self) -> float:
         """How long to wait for an answer. Zero for a fast demo if nobody can type."""
-        return 0.0 if self._fast and not self._there else PATIENCE_SECONDS
+        if self._fast:
+            return FAST_PATIENCE_SECONDS if self._there else 0.0
+        return PATIENCE_SECONDS if self._there else FAST_PATIENCE_SECONDS
 
     @property
     def _there(self) -> bool:
         """Whether a person can type. A background process that reads the terminal is stopped."""
         return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
         """Show a question and return the typed answer. Waits forever if none is typed."""
         item = question_item(question)
         self._progress.note(f"\n{item.asker} {exact(item.asks)}")
@@ -82,16 +86,16 @@ class _Onlooker:
             await anyio.sleep_forever()
         keys = "y (yes), a (always) or n (no)" if question.rule else "y (yes) or n (no)"
         self._progress.note(
-            f"Type {keys}, then Enter. After {PATIENCE_SECONDS:.0f} seconds the script answers for you."
+            f"Type {keys}, then Enter. After {self.patience_seconds:.0f} seconds the script answers for you."
         )
-        return await self._typed()
+        return await self._typed(stays)
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         """Show the answer."""
         who = "you answered:" if by_person else "nobody answered, so the script answers for the user:"
         self._progress.note(f"{who} {answer}\n")
 
-    async def _typed(self) -> Answer:
+    async def _typed(self, stays: Callable[[], None]) -> Answer:
         number = sys.stdin.fileno()
         while True:
             await anyio.wait_readable(number)
@@ -99,5 +103,6 @@ class _Onlooker:
             if not typed:
                 # End of input: nobody will ever answer.
                 await anyio.sleep_forever()
+            stays()
             if answer := _ANSWERS.get(typed.strip().lower()):
                 return answer

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,13 +22,15 @@ from deskmate.app import environment, wants_colour
 from deskmate.app.demo_team import prepare
 from deskmate.faces.cli.demo_page import Records, last_page
 from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.progress_lines import cells_of
 
 RED = 1
-INTRODUCTION = """\
-A team moves a small library service from REST to GraphQL. Halfway, the demo kills the team with kill -9. The models'
-words are scripted, so it needs no key and no network. Everything else is real: files, tests, tasks, mail, plans,
-questions, the kill. The folder is {folder}
-"""
+INTRODUCTION = (
+    "A team moves a small library service from REST to GraphQL. Halfway, the demo kills the team with kill -9. "
+    "The models' words are scripted, so it needs no key and no network. "
+    "Everything else is real: files, tests, tasks, mail, plans, questions, the kill."
+)
+_MOST_CELLS = 100
 # Long enough to see that a command runs.
 _LAST_GLANCE_SECONDS = 0.2
 _TYPING_SECONDS = 0.04
@@ -45,7 +48,8 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
     folder = prepare()
     stage = _Stage(folder, fast=fast, on_screen=on_screen)
     if not on_screen:
-        stage.tell(INTRODUCTION.format(folder=folder))
+        cells = min(cells_of(sys.stderr.fileno()), _MOST_CELLS)
+        stage.tell(f"{textwrap.fill(INTRODUCTION, cells)}\nThe folder is {folder}\n")
     first = stage.play(None)
     records = Records.of(folder)
     last = first
@@ -56,8 +60,16 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
         stage.tell(f"{'deskmate: interrupted' if last.code == INTERRUPTED else ''}\nThe files are in {folder}".lstrip())
         return last.code
     page = last_page(folder, records, (first.pid, last.pid) if first.is_killed else None)
-    print("\n".join(("", *page.lines)))
+    print("\n".join(("", *(_wrapped(line, cells_of(sys.stdout.fileno())) for line in page.lines))))
     return 0 if page.passed else RED
+
+
+def _wrapped(line: str, cells: int) -> str:
+    """Return a line of the last page, wrapped if it is a sentence. A command must stay on one line."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if len(line) <= cells or line.startswith(("  cd ", "  export ")):
+        return line
+    return textwrap.fill(line, cells, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True, slots=True)

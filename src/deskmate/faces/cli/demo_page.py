@@ -2,18 +2,17 @@
 
 import json
 import shlex
-import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deskmate.app import program_name
 from deskmate.core.agent.entries import Said
 from deskmate.core.agent.open_calls import INTERRUPTED
-from deskmate.core.log.names import LEAD
+from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.queries.member_view import look_at_transcript
@@ -84,12 +83,17 @@ class Effects:
     cut_off: int
 
     @classmethod
-    def of(cls, records: Records) -> "Effects":
-        """Count the effects in records."""
+    def of(cls, records: Records, team: str) -> "Effects":
+        """Count the effects in records. Mail: that of this team, and of the user."""
+        mail = {
+            path: data
+            for path, data in records.files.items()
+            if team == path.parent.name or path.name.startswith(f"{USER}_")
+        }
         did = [line for line in records.lines("_transcript.jsonl") if line["type"] == "did"]
         return cls(
             Counter(line["task"] for line in records.lines("board.jsonl") if line["type"] == "task_completed"),
-            Counter(line["id"] for line in records.lines("_inbox.jsonl") if "id" in line),
+            Counter(line["id"] for line in Records(mail).lines("_inbox.jsonl") if "id" in line),
             Counter(line["call"] for line in did),
             sum(line["text"] == INTERRUPTED for line in did),
         )
@@ -110,7 +114,7 @@ def last_page(folder: Path, at_kill: Records, pids: tuple[int, int] | None) -> L
     """Return the page. `at_kill`: the records when the team was killed. `pids`: who was killed and who continued."""
     tests = subprocess.run(["sh", "check.sh"], cwd=folder, capture_output=True, text=True, check=False)
     board, records = look_at_board(folder, None), Records.of(folder)
-    effects, kept = Effects.of(records), at_kill.is_start_of(records)
+    effects, kept = Effects.of(records, board.team), at_kill.is_start_of(records)
     done = all(task.status is TaskStatus.COMPLETED for task in board.board.tasks.values())
     passed = tests.returncode == 0 and done and kept and effects.are_single
     verdict = "pass" if tests.returncode == 0 else "fail"
@@ -148,33 +152,30 @@ def _kill_lines(at_kill: Records, effects: Effects, pids: tuple[int, int], *, ke
         return
     yield (
         f"  Nothing was done twice: {len(effects.tasks)} tasks completed, {len(effects.messages)} messages sent, "
-        f"{len(effects.results)} calls answered, each once."
+        f"{len(effects.results)} tool calls answered, each once."
     )
     if effects.cut_off:
-        yield f"  The kill interrupted {effects.cut_off} of these calls. The agent was told, and made the call again."
+        yield f"  The kill cut off {effects.cut_off} of these tool calls: the answer says so, and a new call was made."
 
 
 def _ways_on(folder: Path, team: str) -> Iterator[str]:
-    program = _program()
+    path = Path(shlex.split(program_name())[0])
     ways = {
-        f"cd {shlex.quote(str(folder))}": "",
         "git diff --stat rest": "what the team changed",
-        f"{program} board {team}": "the tasks",
-        f"{program} inbox lead {team}": "who wrote what",
-        f"{program} tail frontend {team}": "a transcript, with the kill in the middle",
-        f"{program} cost {team}": "what a model at $3 and $15 per million tokens would have cost",
+        f"deskmate board {team}": "the tasks",
+        f"deskmate inbox lead {team}": "what the lead was told",
+        f"deskmate tail frontend {team}": "a transcript, with the kill in the middle",
+        f"deskmate cost {team}": "what a model at $3 and $15 per million tokens would have cost",
     }
-    width = max(len(command) for command, about in ways.items() if about)
     yield "Look around:"
     yield ""
+    if path.is_absolute():
+        yield f'  export PATH={shlex.quote(str(path.parent))}:"$PATH"'
+    yield f"  cd {shlex.quote(str(folder))}"
     for command, about in ways.items():
-        yield f"  {command:<{width}}  # {about}" if about else f"  {command}"
+        yield f"  # {about}"
+        yield f"  {command}"
     yield ""
     yield "Your turn:"
     yield ""
-    yield f"  cd YOUR/PROJECT && {program}"
-
-
-def _program() -> str:
-    """Return how to call this program: by its name if the shell finds it, else by its path."""
-    return "deskmate" if shutil.which("deskmate") else shlex.quote(str(Path(sys.executable).with_name("deskmate")))
+    yield "  cd YOUR/PROJECT && deskmate"

@@ -9,8 +9,10 @@ from typing import Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Outcome, Printed, RunRequest, TeamEvent, TeamStarted
+from deskmate.app import Changed, Feed, Outcome, Printed, RunRequest, TeamEvent, TeamStarted
+from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.status import Parked
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
 from deskmate.faces.common.error_log import error_text, logging_to
@@ -86,7 +88,7 @@ class _Run:
         """Return the outcome, or None if the run was stopped first."""
         feed = Feed()
         feed.listen(self._hear)
-        feed.listen(self._progress.hear)
+        feed.listen(self._show)
         with anyio.CancelScope() as scope, stop_signals.stops(scope):
             return await runner.run(self._request, feed)
         return None
@@ -116,6 +118,14 @@ class _Run:
         if self._output == "stream-json" and not isinstance(event, Printed):
             self._stdout.put(app.to_line(event) + "\n")
 
+    def _show(self, event: TeamEvent) -> None:
+        match event:
+            case Changed(member, Parked()) if member == LEAD:
+                # It is the reason why the run ends, which is printed last.
+                pass
+            case _:
+                self._progress.hear(event)
+
     def _tell(self, outcome: Outcome) -> None:
         if outcome.kept:
             self._progress.note(_sum(outcome))
@@ -127,7 +137,8 @@ class _Run:
                 f"deskmate: {outcome.reason}\nTo answer it, run: {typed(self._request, '--team', outcome.team)}"
             )
         elif outcome.end != "answered" or not outcome.text.strip():
-            what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
+            end = "stopped" if outcome.end == "parked" else outcome.end
+            what = ": ".join(filter(None, [end, one_line(outcome.reason)]))
             way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
             self._progress.note(f"deskmate: {what}{way_on}")
         elif outcome.leaves_work:

@@ -52,7 +52,8 @@ class Speaking(SuggestingGroup):
         ctx.meta["options"] = options
         if options[-1:] == ["--"]:
             return " ".join(rest), options[:-1]
-        if not rest or not any(map(str.isspace, rest[0])):
+        # An empty argument is a message too, which is refused as such.
+        if not rest or (rest[0] and not any(map(str.isspace, rest[0]))):
             return None, args
         args = [*options, *rest[1:]]
         _, more = self._behind_options(ctx, args)

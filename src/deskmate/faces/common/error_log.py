@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from deskmate.errors import ALSO_AN_EVENT
 from deskmate.faces.common.terminal_text import clean, one_line
 
 PROGRAM = "deskmate: "
@@ -77,6 +78,8 @@ class _Notes(logging.Handler):
         self._note = note
 
     def emit(self, record: logging.LogRecord) -> None:
+        if ALSO_AN_EVENT.items() <= vars(record).items():
+            return
         words = record.getMessage()
         if record.exc_info and (error := record.exc_info[1]):
             words = f"{words}: {type(error).__name__}: {error}. {_where(words, error)}"

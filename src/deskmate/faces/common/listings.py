@@ -112,12 +112,12 @@ def mail_lines(item: MailItem, team: str, colours: Mapping[str, str], now: float
 
 def cost_lines(seen: SeenCost, sheet: Sheet) -> list[CleanLine]:
     """Return what a team has used and spent, by member and model."""
-    rows: list[Sequence[Cell | str]] = [["member", "model", "calls", "tokens in", "out", "cost"]]
+    rows: list[Sequence[Cell | str]] = [["member", "model", "model calls", "tokens in", "out", "cost"]]
     rows += [[member, model, *_sum_cells(one)] for member, model, one in seen.rows]
     rows.append(["all", "", *_sum_cells(seen.total)])
     lines = [(Cell(f"team {seen.team}"),), *sheet.lines(rows, gives=1, keeps=len(rows[0]) - 1)]
     if seen.put_away.calls:
-        away = f"and in archived teams: {seen.put_away.calls:,} calls, {dollars(seen.put_away)}"
+        away = f"and in archived teams: {seen.put_away.calls:,} model calls, {dollars(seen.put_away)}"
         lines.append((Cell(away),))
     return lines
 

@@ -5,6 +5,7 @@ it.
 """
 
 import os
+import textwrap
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,7 +17,7 @@ from deskmate.app import Arrived, Changed, Printed, Recorded, Seated, Streamed, 
 from deskmate.core.agent.entries import Entry, Said
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.core.team.status import Idle, Working
+from deskmate.core.team.status import Idle, Parked, Working
 from deskmate.faces.common.command_start import can_draw
 from deskmate.faces.common.items import transcript_items as items
 from deskmate.faces.common.items.call_summaries import retry_line
@@ -28,6 +29,7 @@ from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
 from deskmate.faces.common.text_tables import CleanLine, Sheet
 
 PIPE_CELLS = 200
+_LEAST_CELLS = 20
 _ERASE = "\r\x1b[K"
 
 
@@ -56,6 +58,8 @@ class Progress:
                 # The lead's text without calls is the answer, and that goes to stdout.
                 is_answer = member == LEAD and isinstance(entry, Said) and not entry.calls
                 self.hear_entry(member, number, entry, words=not is_answer)
+            case Changed(member, Parked(reason)):
+                self._show_whole(member, f"stopped: {reason}")
             case Changed(member, status):
                 # Every step passes through working and idle, so they only go on the live line.
                 show = self._show_live if isinstance(status, Working | Idle) else self._show
@@ -141,6 +145,13 @@ class Progress:
 
     def _show(self, member: str, text: str) -> None:
         self._write(f"{self._line(member, text)}\n")
+
+    def _show_whole(self, member: str, text: str) -> None:
+        """Print a text that must not be cut. In a window it is wrapped, in a pipe it is one line."""
+        line = f"{one_line(f'[{member}{self._team}]')} {one_line(text)}"
+        cells = self._cells()
+        wrapped = textwrap.wrap(line, max(cells - 1, _LEAST_CELLS), subsequent_indent="  ")
+        self.note(line if cells == PIPE_CELLS else "\n".join(wrapped))
 
     def _show_live(self, member: str, text: str) -> None:
         if self._terminal and text and not self._output_stream.behind:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.items.member_items import sender_of
@@ -103,19 +105,28 @@ def attached_note(session: "TeamSession") -> str:
     return f"Team {session.team} runs in another process. It continues when you leave this window."
 
 
-def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = False) -> str:
-    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue."""
+def stop_reason(session: "TeamSession") -> str:
+    """Return why the lead stopped, as a line, or "" if it did not."""
+    lead = next((member for member in session.members if member.name == LEAD), None)
+    return f"deskmate: stopped: {one_line(lead.status.reason)}" if lead and isinstance(lead.status, Parked) else ""
+
+
+def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = False, reason: str = "") -> str:
+    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue.
+
+    `reason`: why the lead stopped, if that was not printed yet.
+    """
     if attaches:
         way_back = typed(request, "attach", session.team)
         return f"Team {session.team} continues without this window. To open it again, run: {way_back}"
     if not session.kept:
-        return NEVER_ANSWERED if session.letters else NOTHING_SAID
+        return "\n".join(filter(None, [reason, NEVER_ANSWERED])) if session.letters else NOTHING_SAID
     team, spent, left = session.home, session.spent, open_line(session.board.current)
     asking = {sender_of(question.member) for question in session.questions}
     busy = [name for name in session.busy if name not in asking]
     stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} stopped while busy.\n" if busy else ""
     title = one_line(session.title)
-    sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
+    sum_ = f"team {team}: {spent.calls:,} model call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
     sum_ = f"{sum_} ({title})" if title else sum_
     sum_ = f"{sum_}\n{left}" if left else sum_
     way_on, without = typed(request, "--team", team), typed(request, "resume", team)

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 
 import anyio
 
 from deskmate.app.demo_team import SCENES, DemoAct, Rehearsal, Rehearsed, rehearsal
-from deskmate.app.session import Answer
+from deskmate.app.session import Answer, Session
 from deskmate.core.team.open_questions import Question
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.tui.panels.members_panel import MemberChosen
@@ -14,12 +15,14 @@ from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.faces.tui.tui_start import noting, run_screen
 
 # Longer than without a screen: a person must find and read a question before pressing a key.
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 15.0
+FAST_PATIENCE_SECONDS = 3.0
 # By then the conversation that was chosen is shown, and a note goes to its end.
 _READ_SECONDS = 0.4
 INTRODUCTION = """\
-A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9. The words of
-the models are scripted, and everything else is real. Look around while they work: Tab goes to the next member.
+A team moves a small library service from REST to GraphQL. In the middle, the demo kills it with kill -9.
+The words of the models are scripted, and everything else is real.
+Look around while they work: Tab goes to the next member.
 """
 CONTINUED = (
     "kill -9 ended process {killed} in the middle of a test run. This is process {pid}: the same team continues."
@@ -74,7 +77,7 @@ class _Show:
             asyncio.get_running_loop().call_later(_READ_SECONDS, self.note, words)
 
     async def _perform(self, rehearsal: Rehearsal, screen: DeskmateApp) -> None:
-        self.rehearsed = await rehearsal.play(_Onlooker(screen))
+        self.rehearsed = await rehearsal.play(_Onlooker(screen, rehearsal.session, fast=self._act.fast))
         screen.end_show(OVER.format(verdict="pass" if self.rehearsed.passed else "fail"))
 
     def note(self, words: str) -> None:
@@ -86,16 +89,21 @@ class _Show:
 class _Onlooker:
     """The person at the screen, who may answer there."""
 
-    patience_seconds = PATIENCE_SECONDS
+    def __init__(self, screen: DeskmateApp, session: Session, *, fast: bool) -> None:
+        self._screen, self._session = screen, session
+        self.patience_seconds = FAST_PATIENCE_SECONDS if fast else PATIENCE_SECONDS
 
-    def __init__(self, screen: DeskmateApp) -> None:
-        self._screen = screen
-
-    async def ask(self, question: Question) -> Answer:
-        """Say how much time there is. The answer is given on the screen, not through this method."""
-        self._screen.note(f"{question.member} has a question. After {PATIENCE_SECONDS:.0f} seconds the script answers.")
-        while True:
-            await anyio.sleep_forever()
+    async def ask(self, question: Question, stays: Callable[[], None]) -> Answer:
+        """Say how much time there is. The answer is given on the screen, and this only waits for it."""
+        self._screen.note(
+            f"{question.member} has a question. "
+            f"If you press no key for {self.patience_seconds:.0f} seconds, the script answers."
+        )
+        await self._screen.touched()
+        stays()
+        while question in self._session.questions:
+            await self._session.looked()
+        return "yes"
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
         """Show the script's answer."""

@@ -84,7 +84,7 @@ class DeskmateApp(App[None]):
         self._talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
         self.picks = False
-        self._turn = asyncio.Lock()
+        self._turn, self._touch = asyncio.Lock(), asyncio.Event()
         self._braked = float("-inf")
         self._over = self._leaving = False
         self._unreadable: DeskmateError | None = None
@@ -101,6 +101,11 @@ class DeskmateApp(App[None]):
         """Draw everything again when the terminal is back from an editor or the shell."""
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True), immediate=False)
 
+    async def touched(self) -> None:
+        """Return when the person presses a key or a button of the mouse the next time."""
+        self._touch.clear()
+        await self._touch.wait()
+
     # -- what is typed and answered ---------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
@@ -108,6 +113,8 @@ class DeskmateApp(App[None]):
         is_here = self._team.is_mounted and self._team.is_current
         if is_here and isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self._team.direct(event)
+        if isinstance(event, events.Key | events.MouseDown | events.Paste):
+            self._touch.set()
         await super().on_event(event)
 
     def on_draft_sent(self, message: Draft.Sent) -> None:

@@ -323,11 +323,13 @@ class TeamScreen(Screen[None]):
             draft.disabled = True
             if had_keys:
                 self._write()
+            else:
+                self.on_descendant_focus()
 
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
-        self.query_one(KeyLine).show(panels[0] if panels else "draft")
+        self.query_one(KeyLine).show(panels[0] if panels else "draft", is_over=self.query_one(Draft).disabled)
 
     def on_draft_sent(self) -> None:
         """Scroll to the end, where the sent text will appear. A question may have the keys again."""
@@ -347,7 +349,7 @@ class TeamScreen(Screen[None]):
         queue, and nothing overtakes it.
         """
         draft = self.query_one(Draft)
-        if not is_for_panel(self, event):
+        if not draft.disabled and not is_for_panel(self, event):
             self._write()
         if self.focused is draft:
             draft.note_typing()

@@ -19,7 +19,14 @@ from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, picked_request
+from deskmate.faces.common.run_start import (
+    attached_note,
+    next_request,
+    open_session,
+    parting,
+    picked_request,
+    stop_reason,
+)
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
@@ -79,7 +86,7 @@ class _Visit:
         finally:
             # Only now is it known whether the team is kept.
             if session:
-                self.parting = parting(self._request, session, attaches=self._attaches)
+                self.parting = parting(self._request, session, attaches=self._attaches, reason=stop_reason(session))
                 self.team = session.home if session.kept else None
 
     async def _show(self, session: TeamSession, feed: Feed, stop_signals: StopSignals) -> None:

@@ -18,7 +18,7 @@ from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.wires.anthropic_request import request_body
 from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, words
-from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, failure, fault_in
+from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
@@ -49,7 +49,7 @@ class AnthropicModel:
         base_url: str = "https://api.anthropic.com",
         limits: ModelLimits,
         thinking_tokens: int = 0,
-        source: str = "",
+        origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         if thinking_tokens and not LEAST_THINKING_TOKENS <= thinking_tokens < limits.output:
             raise BadSettings(
@@ -57,7 +57,7 @@ class AnthropicModel:
                 f"Set 0, or at least {LEAST_THINKING_TOKENS} and less than the {limits.output} tokens of an answer.",
             )
         url = f"{base_url.rstrip('/')}/v1/messages"
-        self._at = ProviderEndpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, source)
+        self._at = ProviderEndpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, SettingsOrigin(*origin))
         self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
         self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
 

@@ -108,7 +108,7 @@ async def ask(
             ) from error
         late = isinstance(error, httpx2.ConnectTimeout)
         reason = f"no answer within {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
-        raise Unreachable(f"Cannot connect to {at.place}: {reason}") from error
+        raise Unreachable(f"Cannot connect to {at.place}: {reason}", hint=at.way_to_reach_it) from error
     except httpx2.TimeoutException as error:
         raise ModelTrouble(f"{at.model} sent nothing for too long ({type(error).__name__})") from error
     except httpx2.HTTPError as error:

@@ -11,7 +11,7 @@ from deskmate.errors import ModelTrouble
 from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.openai_request import request_body
-from deskmate.models.wires.provider_errors import ProviderEndpoint, failure, fault_in
+from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
@@ -23,7 +23,7 @@ _OPENAI = "https://api.openai.com"
 class OpenAIModel:
     """A model with the chat completions API. `provider`: part of its name, and of the name of its key's setting.
 
-    `source`: where its address comes from, if the user set it.
+    `origin`: where its settings come from, as in `SettingsOrigin`.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class OpenAIModel:
         base_url: str = f"{_OPENAI}/v1",
         limits: ModelLimits,
         provider: str = "openai",
-        source: str = "",
+        origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         setting = f"{provider.upper().replace('-', '_')}_API_KEY"
         url = f"{base_url.rstrip('/')}/chat/completions"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, source)
+        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, SettingsOrigin(*origin))
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # OpenAI refuses the old name for its newer models. Other servers know only the old one.
         is_openai = base_url.startswith(f"{_OPENAI}/")

@@ -24,6 +24,7 @@ EXCERPT_CAP = 200
 _KEY = re.compile(r"[!-~]*")
 _PASSING = frozenset({408, 409, 429})
 _DENIED = frozenset({401, 403})
+_OFFICIAL = frozenset({"api.anthropic.com", "api.openai.com"})
 
 # In an error's type, code or message: the prompt, or prompt and reply together, exceed the window.
 _TOO_LONG = (
@@ -62,10 +63,22 @@ _UNKNOWN_STATUS = 500
 
 
 @frozen
-class ProviderEndpoint:
-    """The address of a model, and the names used in its errors. `setting`: where its key comes from.
+class SettingsOrigin:
+    """Where the settings of a model come from, for its errors. Empty if that is not known.
 
-    `source`: where its address comes from, if the user set it.
+    `address`: where its address was set. Empty if it has the address of its provider. `key`: where its key was set.
+    `usual_model`: a model that the provider has.
+    """
+
+    address: str = ""
+    key: str = ""
+    usual_model: str = ""
+
+
+@frozen
+class ProviderEndpoint:
+    """The address of a model, and the names used in its errors. `setting`: the variable for its key.
+
     Raises BadSettings for a key that no header can contain.
     """
 
@@ -73,13 +86,34 @@ class ProviderEndpoint:
     url: str
     setting: str
     key: str | None = field(default=None, repr=False)
-    source: str = ""
+    origin: SettingsOrigin = SettingsOrigin()
 
     @property
     def place(self) -> str:
         """The server's address for an error message, and where it was set."""
-        address = urlsplit(self.url)
-        return f"{address.scheme}://{address.netloc}" + (f" (from {self.source})" if self.source else "")
+        address, source = urlsplit(self.url), self.origin.address
+        return f"{address.scheme}://{address.netloc}" + (f" (from {source})" if source else "")
+
+    @property
+    def is_official(self) -> bool:
+        """Whether this is the address of the provider itself, which the user did not set."""
+        return not self.origin.address and urlsplit(self.url).hostname in _OFFICIAL
+
+    @property
+    def way_to_reach_it(self) -> str:
+        """What to check if there is no connection."""
+        if self.is_official:
+            return "Check your network, and HTTPS_PROXY if you need a proxy."
+        return "Check the address, and that the server is running."
+
+    @property
+    def way_to_a_model(self) -> str:
+        """What to check if the model is not found."""
+        if not self.is_official:
+            return "Check the model's name and its base URL."
+        usual = self.origin.usual_model
+        works = f" This one works: {usual}." if usual not in ("", self.model) else ""
+        return f"Check the model's name.{works}"
 
     def __post_init__(self) -> None:
         if self.key is not None and not _KEY.fullmatch(self.key):
@@ -151,7 +185,7 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
     """Return the error to raise for a status and a fault."""
     said = at.hide(fault.message) or "no reason given"
     if status in _DENIED:
-        return ModelRejected(f"{at.model} denied access ({status}): {said}", f"Check {at.setting}.")
+        return ModelRejected(f"{at.model} denied access ({status}): {said}", f"Check {at.origin.key or at.setting}.")
     if status in _PASSING:
         return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
     if status == 413 or fault.too_long:
@@ -159,7 +193,7 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
     if status >= 500:
         return ModelTrouble(f"{at.model} failed ({status}): {said}", retry_after)
     if status == 404:
-        return ModelRejected(f"{at.model} was not found ({status}): {said}", "Check the model's name and its base URL.")
+        return ModelRejected(f"{at.model} was not found ({status}): {said}", at.way_to_a_model)
     return ModelRejected(f"{at.model} does not accept this request ({status}): {said}")
 
 

@@ -3,6 +3,7 @@
 No secret is shown: the end of the text is held back while it may be the beginning of one. Mostly that is one word.
 """
 
+import logging
 from typing import NoReturn
 
 import anyio
@@ -10,11 +11,13 @@ import anyio
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.errors import ALSO_AN_EVENT
 from deskmate.runtime.events import Feed, Printed, Streamed
 
 # How often to look at what a command has printed, and how much of its end is shown.
 _LOOK_SECONDS = 0.5
 _SHOWN_CHARS = 2_000
+_LOG = logging.getLogger(__name__)
 
 
 class LiveWords:
@@ -38,7 +41,10 @@ class LiveWords:
                 self._feed.tell(Streamed(self._member, CallDelta(self._redaction.text(tool))))
             case RetryDelta(seconds=seconds, reason=reason, model=model):
                 self.drop()
-                self._feed.tell(Streamed(self._member, RetryDelta(seconds, self._redaction.text(reason), model)))
+                reason = self._redaction.text(reason)
+                when = f"Trying {model} again in {seconds:.0f} s" if seconds else f"Asking {model} instead"
+                _LOG.warning("%s: %s. %s", self._member, reason, when, extra=ALSO_AN_EVENT)
+                self._feed.tell(Streamed(self._member, RetryDelta(seconds, reason, model)))
 
     def end(self) -> None:
         """Pass on the held back text, because nothing follows it."""

@@ -30,7 +30,7 @@ from deskmate.core.team import members
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
-from deskmate.errors import BadInput, Refused, StoreError, ToolError
+from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
@@ -54,7 +54,7 @@ _CUT_UNWRITTEN = (
     f"{INTERRUPTED} Its arguments contained a secret, which is never written to disk, "
     "so it could not be finished after the restart."
 )
-_LOG = logging.getLogger(__name__)
+_LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
 RunSubagent = Callable[[str, str, AgentType], Awaitable[Result]]
 
 
@@ -231,7 +231,9 @@ class Calls:
 
         For example, a link may have replaced a folder. Calls that only read are not checked: they may be run again.
         """
-        judged = [call for call in calls if call.id in self._attempts and not _only_reads(call.tool)]
+        judged = [
+            call for call in calls if call.id in self._attempts and not (call.tool in TOOLS and TOOLS[call.tool].reads)
+        ]
         changed = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
         for id_ in changed:
             del self._attempts[id_]
@@ -273,6 +275,8 @@ class Calls:
 
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
+        if any(self._transcript.memory.calls[id_].tool not in self._parts.tools for id_ in ids):
+            _LOG.warning(_FAILED, self._transcript.name, text, extra=ALSO_AN_EVENT)
         await self._end([Result(text, ok=ok).did(id_) for id_ in ids])
 
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
@@ -309,6 +313,7 @@ class Calls:
         try:
             tool, arguments = self._read(call)
         except ToolError as error:
+            _LOG.warning(_FAILED, self._transcript.name, error, extra=ALSO_AN_EVENT)
             return Result(str(error), ok=False)
         running = tool.run(arguments, self._context(call, self._journalled(call.id)))
         return await outcome(call.tool, running, self._team_state.writer.redaction)
@@ -370,10 +375,6 @@ async def _outcome(what: str, work: Awaitable[Result]) -> Result:
         return Result(
             f"{what} failed because of an error {where} ({type(error).__name__}: {error}). Try another way.", ok=False
         )
-
-
-def _only_reads(tool: str) -> bool:
-    return tool in TOOLS and TOOLS[tool].reads
 
 
 def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:

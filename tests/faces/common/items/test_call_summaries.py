@@ -107,6 +107,10 @@ def test_whatever_was_printed_it_is_one_line(parts: list[str]) -> None:
         ({"type": "shutdown_request", "recipient": "bob"}, "SendMessage bob (shutdown request)"),
         ({"type": "shutdown_response", "approve": True}, "SendMessage the asker (shutdown: yes)"),
         (
+            {"type": "shutdown_response", "approve": False, "request_id": "lead:7.0"},
+            "SendMessage lead (shutdown: no)",
+        ),
+        (
             {"type": "plan_approval_response", "recipient": "bob", "approve": False, "content": "why?"},
             "SendMessage bob (plan: no): why?",
         ),

@@ -162,7 +162,7 @@ def test_mail_that_was_heard_is_known_by_its_id_and_what_could_not_be_read_is_to
             NoticeItem("1", "is idle with task #3 unfinished. The lead was told"),
         ),
         (Reported(task=0, epoch=1), NoticeItem("1", "submitted no plan. The lead was told")),
-        (AgentParked(reason="no money"), ParkedItem("1", "no money")),
+        (AgentParked(reason="no money"), ParkedItem("1", "no money", "alice")),
         (Ended(background="b1", status="exit 0", text="a\nb"), NoticeItem("1", "b1 ended: exit 0", "a\nb")),
         (Agreed(request_id="r"), NoticeItem("1", "agreed to leave", minor=True)),
         (Compacted(upto=3, summary="a\nb"), SummaryItem("1", "a\nb")),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.agent.entries import Compacted, Said
+from deskmate.core.agent.entries import AgentParked, Compacted, Said
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.tui.drawing.live_text import Live
 
@@ -40,6 +40,13 @@ def test_a_summary_that_is_recorded_is_no_longer_being_said() -> None:
     live = Live()
     live.hear(TextDelta("We planned."))
     live.show(7, Compacted(upto=6, summary="We planned.\n\nYour mode:\n- attended"))
+    assert seen(live) == []
+
+
+def test_a_member_that_is_parked_is_not_asked_again() -> None:
+    live = Live()
+    live.hear(RetryDelta(2.0, "no connection", "claude"))
+    live.show(7, AgentParked(reason="no connection"))
     assert seen(live) == []
 
 

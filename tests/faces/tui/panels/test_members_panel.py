@@ -10,8 +10,9 @@ from textual.strip import Strip
 from deskmate.app import Recorded
 from deskmate.core.agent.entries import Began, Call, Said
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
+from deskmate.core.team.status import Waiting
 from deskmate.core.team.task_fields import NewTask
-from deskmate.faces.tui.panels.members_panel import Members, in_order, window
+from deskmate.faces.tui.panels.members_panel import Members, _fitting, in_order, window
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import OpenTeam, hands, obeyed
@@ -49,6 +50,21 @@ async def test_members_are_chosen_by_keys_and_by_a_click(tmp_path: Path) -> None
         y = next(y for y, line in enumerate(screen.lines) if "■ dave" in line)
         await screen.pilot.click(offset=(3, y))
         await screen.sees("to dave", "parked: no money left")
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"), [(30, " waiting: plan <1 min"), (15, " waiting: plan"), (10, " waiting"), (4, "")]
+)
+def test_what_a_member_waits_for_is_left_out_before_its_state_is_cut(room: int, shown: str) -> None:
+    assert _fitting(Waiting("plan"), " waiting: plan", " <1 min", room) == shown
+
+
+async def test_the_title_tells_how_many_are_here_and_how_many_left(tmp_path: Path) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        here = sum(member.here for member in screen.session.members)
+        left = len(screen.session.members) - here
+        assert left
+        await screen.sees(f"members {here}, {left} left")
 
 
 async def test_the_choice_goes_round_and_ends_at_both_ends_of_the_list(tmp_path: Path) -> None:

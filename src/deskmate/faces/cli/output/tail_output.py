@@ -106,7 +106,8 @@ def _under(title: str, text: str) -> Iterator[str]:
     yield _short(title)
     yield from (f"    {line}" for line in lines[:_RESULT_LINES])
     if len(lines) > _RESULT_LINES:
-        yield f"    … {len(lines) - _RESULT_LINES:,} more lines. To see all, add: --json"
+        left = len(lines) - _RESULT_LINES
+        yield f"    … {left:,} more line{'' if left == 1 else 's'}. To see all, add: --json"
 
 
 def _short(line: str) -> str:

@@ -8,11 +8,12 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from deskmate.core.log.names import LEAD
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.items.member_items import role_of, status_text
+from deskmate.faces.common.items.member_items import status_text
 from deskmate.faces.common.items.task_items import TaskItem, task_items
 from deskmate.faces.common.listings import board_lines, cost_lines, dollars, inbox_lines, sandbox_of, teams_lines
 from deskmate.faces.common.terminal_text import one_line, width
@@ -59,9 +60,10 @@ def _fitting(name: str, parts: list[str], cells: int | None) -> str:
 def _member_row(team: SeenTeam, member: Member, now: float) -> list[Cell | str]:
     status = status_text(member.status)
     status = status if team.is_current(member) else f"was {status}"
-    if team.away and member.name == "lead":
+    if team.away and member.name == LEAD:
         status = f"away, in {team.away}"
-    return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.status_at)]
+    role = "" if member.name == LEAD else member.role
+    return [Cell(member.name, member.colour or None), role, status, ago(now - member.status_at)]
 
 
 def _team_fields(team: SeenTeam) -> Fields:

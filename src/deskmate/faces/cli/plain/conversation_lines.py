@@ -32,6 +32,8 @@ class Teller:
     def __init__(self, progress: Progress, words: Callable[[str], None], *, streams: bool) -> None:
         self._progress, self._words, self._streams = progress, words, streams
         self._line, self._shown = "", ""
+        # Why members stopped, as far as that was printed.
+        self.stops: dict[str, str] = {}
 
     def hear(self, event: TeamEvent) -> None:
         """Print an event if it is worth a line."""
@@ -53,7 +55,8 @@ class Teller:
                     self._shown = ""
                 # The question itself is shown instead.
                 if isinstance(status, Parked):
-                    self._progress.hear(Changed(member, Parked(with_way_on(status.reason))))
+                    self.stops[member] = status.reason
+                    self._progress.hear(Changed(member, Parked(with_way_on(status.reason, member))))
                 elif status != Waiting("permission"):
                     self._progress.hear(event)
             case Recorded(member, number, entry) if member == LEAD:

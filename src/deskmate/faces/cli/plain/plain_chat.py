@@ -235,8 +235,8 @@ class _Conversation:
             what = one_line(f"{item.asker} {does} {subject_line(item)}")
             self._progress.note(f"deskmate: {what}, and nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
-        if isinstance(lead.status, Parked):
-            self._progress.note(f"deskmate: the lead is parked: {one_line(lead.status.reason)}")
+        if isinstance(lead.status, Parked) and lead.status.reason != self._teller.stops.get(LEAD):
+            self._progress.note(f"deskmate: the lead is stopped: {one_line(lead.status.reason)}")
         return UNFINISHED if session.questions or isinstance(lead.status, Parked) else 0
 
     # -- both -------------------------------------------------------------------------------------

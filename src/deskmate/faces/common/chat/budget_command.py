@@ -1,5 +1,6 @@
 """/budget: limits shown and changed."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,10 @@ from deskmate.faces.common.listings import dollars
 
 if TYPE_CHECKING:
     from deskmate.app.sessions.team_session import TeamSession
+
+# A member is parked with a text. These are what `models` says of a wrong key and of a wrong model.
+_DENIED = re.compile(r" denied access \(40[13]\): ")
+_UNKNOWN_MODEL = re.compile(r" was not found \(404\): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +70,15 @@ async def set_cap(session: "TeamSession", name: str, number: str) -> list[str]:
 
 def parked_line(name: str, why: str) -> str:
     """Return a line about a member that a cap keeps from continuing, with the command that raises the cap."""
-    return f"{name} cannot continue: {with_way_on(why)}"
+    return f"{name} cannot continue: {with_way_on(why, name)}"
 
 
-def with_way_on(why: str) -> str:
-    """Return why a member is parked. If a cap is the reason, add how to raise it in this conversation."""
+def with_way_on(why: str, member: str) -> str:
+    """Return why a member is parked, and for a cap, a key or a model, what to do about it in this conversation."""
+    if _DENIED.search(why):
+        return f"{why} Leave with /quit, set the key, and start again. Or: /model NAME, then /resume {member}"
+    if _UNKNOWN_MODEL.search(why):
+        return f"{why} To continue here: /model NAME, then /resume {member}"
     reached = cap_in(why)
     found = next((word for word, cap in CAPS.items() if cap.flag == reached), None)
     if found:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from deskmate import __version__
+from deskmate.app import choose_model
 from deskmate.app.build import window_of
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.context_use import ContextUse, context_use
 from deskmate.core.team.status import Parked
-from deskmate.errors import UnknownRecipient
+from deskmate.errors import BadSettings, UnknownRecipient
 from deskmate.faces.common.health_lines import health_lines, health_of
 from deskmate.faces.common.listings import dollars, sandbox_of
 from deskmate.faces.common.terminal_text import one_line
@@ -45,7 +46,7 @@ async def status_lines(session: "TeamSession") -> list[str]:
         f"commands: {sandbox_of(permitted.sandbox)}",
         f"members: {members}",
         f"context: {_share(used.tokens, window)}",
-        f"cost: {dollars(spent)} for {spent.calls:,} call{'' if spent.calls == 1 else 's'}",
+        f"cost: {dollars(spent)} for {spent.calls:,} model call{'' if spent.calls == 1 else 's'}",
         f"settings: {session.settings.file}",
         f"deskmate {__version__}",
     ]
@@ -96,11 +97,14 @@ def config_lines(session: "TeamSession") -> list[str]:
     if (project := session.workspace / ".deskmate/settings.toml").exists():
         lines.append(f"settings of this project, which can only narrow yours: {project}")
     # Only what differs from the defaults: everything else is in the documentation.
-    shown = settings.model_dump(mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses"})
+    shown = settings.model_dump(
+        mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses", "key_places"}
+    )
+    lines.append(f"model = {json.dumps(session.model)} ({_origin_of_model(session)})")
     lines += [
         f"{name} = {json.dumps(value, ensure_ascii=False)}"
         for name, value in shown.items()
-        if name not in ("anthropic", "openai", "colour")
+        if name not in ("model", "anthropic", "openai", "colour")
     ]
     for provider in ("anthropic", "openai"):
         at = getattr(settings, provider)
@@ -108,6 +112,19 @@ def config_lines(session: "TeamSession") -> list[str]:
         what += ["a key is set"] if at.key else []
         lines += [f"{provider}: {', '.join(what)}"] if what else []
     return [*lines, "Change the file, then start again. /mode, /model and /budget change this conversation."]
+
+
+def _origin_of_model(session: "TeamSession") -> str:
+    """Return where the model that is asked now comes from."""
+    settings = session.settings
+    try:
+        at_start = choose_model(settings)
+    except BadSettings:
+        # A program brings its own model, which needs no key.
+        return "given at the start"
+    if session.model != at_start:
+        return "chosen with /model"
+    return "the default for your key" if settings.model is None else "set by --model, DESKMATE_MODEL or your settings"
 
 
 async def doctor_lines(session: "TeamSession", cells: int | None) -> list[str]:

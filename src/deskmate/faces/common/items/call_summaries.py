@@ -62,7 +62,7 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
     """Return one line that says what a call is about."""
     if tool == "SendMessage":
         kind = str(arguments.get("type", "message"))
-        to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
+        to = "all" if kind == "broadcast" else arguments.get("recipient") or _asker(arguments)
         answer = f": {'yes' if arguments['approve'] is True else 'no'}" if "approve" in arguments else ""
         what = f" ({_KINDS[kind]}{answer})" if kind in _KINDS else ""
         said = arguments.get("summary") or arguments.get("content")
@@ -73,6 +73,12 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
     first = next((value for value in telling if isinstance(value, str)), "")
     about = arguments.get("description") if tool == "bash" else None
     return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}".rstrip()
+
+
+def _asker(arguments: Mapping[str, object]) -> str:
+    """Return who made the request that a message answers. The id of a request begins with that name."""
+    name, colon, _ = str(arguments.get("request_id", "")).partition(":")
+    return name if name and colon else "the asker"
 
 
 def begun(tool: str, arguments: Mapping[str, object]) -> str:

@@ -112,7 +112,7 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Agreed():
             yield NoticeItem(key, "agreed to leave", minor=True)
         case entries.AgentParked():
-            yield ParkedItem(key, entry.reason)
+            yield ParkedItem(key, entry.reason, member)
         case entries.Ended():
             yield NoticeItem(key, f"{entry.background} ended: {entry.status}", entry.text)
         case entries.Compacted():

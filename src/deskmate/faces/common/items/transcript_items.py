@@ -9,6 +9,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, assert_never
 
+from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.core.values import frozen
 from deskmate.faces.common.items.call_summaries import begun, ends, reason
@@ -159,6 +160,7 @@ class ParkedItem:
 
     key: str
     text: str
+    member: str = LEAD
     title: ClassVar[str] = "parked"
 
 

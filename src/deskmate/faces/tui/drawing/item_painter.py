@@ -97,7 +97,7 @@ def _rows(item: items.ShownItem, folded: bool, look: PaintLook) -> Iterator[Unwr
         case items.ThoughtItem():
             yield from _titled_rows(item, folded, "dim", "dim italic")
         case items.ParkedItem():
-            yield from _titled_rows(replace(item, text=with_way_on(item.text)), folded, "bold red", "dim")
+            yield from _titled_rows(replace(item, text=with_way_on(item.text, item.member)), folded, "bold red", "dim")
         case items.SummaryItem():
             yield from _titled_rows(replace(item, text="") if not folded else item, folded, "dim", "dim")
             if not folded:
@@ -124,9 +124,9 @@ def _indented(
     edge = Text(margin, margin_style)
     for line in lines[:_MOST_LINES]:
         yield UnwrappedLine(Text(_short(line) if short else line, style), edge, edge)
-    if len(lines) > _MOST_LINES:
+    if (left := len(lines) - _MOST_LINES) > 0:
         yield UnwrappedLine(
-            Text(f"… {len(lines) - _MOST_LINES:,} more lines. To see all: deskmate tail --json", "dim"), edge, edge
+            Text(f"… {left:,} more line{'' if left == 1 else 's'}. To see all: deskmate tail --json", "dim"), edge, edge
         )
 
 

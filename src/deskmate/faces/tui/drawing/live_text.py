@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from deskmate.core.agent.entries import Compacted, Entry, Said
+from deskmate.core.agent.entries import AgentParked, Compacted, Entry, Said
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.common.items.call_summaries import retry_line
 from deskmate.faces.common.items.transcript_items import CallItem, NoticeItem, ThoughtItem, TranscriptItem, WordsItem
@@ -48,7 +48,8 @@ class Live:
         self._recorded = [one for one in self._recorded if one[0] > number]
         # For a teammate in another process, the event that its words were recorded may never arrive.
         words = entry.text if isinstance(entry, Said) else entry.summary if isinstance(entry, Compacted) else None
-        if words is not None and self._words.strip() in words:
+        # After parking, nothing more of this answer comes.
+        if isinstance(entry, AgentParked) or (words is not None and self._words.strip() in words):
             self._begin()
 
     @property

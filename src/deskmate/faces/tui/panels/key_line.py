@@ -26,16 +26,18 @@ ALWAYS = (
     KeyHint("f6", "F6", "read", 2),
     KeyHint("f7", "F7", "grid", 3),
     KeyHint("tab", "Tab", "next", 1),
-    KeyHint("ctrl+f", "^F", "find", 4),
-    KeyHint("ctrl+c", "^C", "stop"),
+    KeyHint("ctrl+f", "Ctrl-F", "find", 4),
+    KeyHint("ctrl+c", "Ctrl-C", "stop"),
 )
+# For a demo that is over.
+LEAVE = KeyHint("q", "q", "leave")
 # By the panel that has the focus.
 OWN = {
     "draft": (
         KeyHint("enter", "Enter", "send", 3),
         KeyHint("alt+enter", "Alt-Enter", "line", 3),
         KeyHint("shift+tab", "Shift-Tab", "mode", 2),
-        KeyHint("ctrl+d", "^D", "leave"),
+        KeyHint("ctrl+d", "Ctrl-D", "leave"),
     ),
     "conversation": (
         KeyHint("enter", "Enter", "unfold", 1),
@@ -73,20 +75,23 @@ class KeyLine(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._panel = "draft"
+        self._panel, self._is_over = "draft", False
         self._places: list[tuple[int, str]] = []
 
-    def show(self, panel: str) -> None:
-        """Show the keys of a panel."""
-        if panel != self._panel:
-            self._panel = panel
+    def show(self, panel: str, *, is_over: bool = False) -> None:
+        """Show the keys of a panel. `is_over`: nothing can be written any more."""
+        if (panel, is_over) != (self._panel, self._is_over):
+            self._panel, self._is_over = panel, is_over
             self.refresh()
 
     def render(self) -> Text:
         """Return the line."""
         line = Text(no_wrap=True, end="", overflow="crop")
         self._places = []
-        for key in fitting((*OWN.get(self._panel, ()), *ALWAYS), self.size.width):
+        own = OWN.get(self._panel, ())
+        if self._is_over:
+            own = (LEAVE, *(key for key in own if key.about != "write"))
+        for key in fitting((*own, *ALWAYS), self.size.width):
             self._places.append((line.cell_len, key.key))
             line.append(key.shown, "bold cyan").append(f" {key.about}  ", "dim")
         return line

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.spending import Sum
-from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
+from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_word
 from deskmate.faces.common.items.member_items import MemberItem, member_items, role_of, status_text
 from deskmate.faces.common.terminal_text import cut, cut_middle, width
 from deskmate.faces.common.text_tables import ago, clock
@@ -84,7 +84,8 @@ class Members(ScrollView, can_focus=True):
         """Show the members in this order, and what they are doing. Only lines that changed are drawn."""
         moved = chosen != self._chosen
         self._items, self._chosen, self._now, self._activity = list(items), chosen, now, activity
-        entitle(self, f"members {sum(item.member.here for item in items)}")
+        here = sum(item.member.here for item in items)
+        entitle(self, f"members {here}" + (f", {len(items) - here} left" if here < len(items) else ""))
         self._lay()
         if moved:
             self._scroll_to_chosen()
@@ -124,7 +125,7 @@ class Members(ScrollView, can_focus=True):
         if isinstance(member.status, Working) and self._each == 2:
             # The mark says it.
             told, when = "", when.lstrip()
-        status = cut(f" {told}{when}", max(0, room)) if room > 4 else ""
+        status = _fitting(member.status, f" {told}", when, room)
         head.append(status, "dim")
         head.append(" " * max(0, room - cell_len(status)) + right, "dim")
         said = doing or words(member.words) or words(role_of(member))
@@ -176,6 +177,16 @@ class Members(ScrollView, can_focus=True):
         place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._items)
         if place < len(self._items):
             self.post_message(MemberChosen(self._items[place].name))
+
+
+def _fitting(status: Status, told: str, when: str, room: int) -> str:
+    """Return as much of a status as fits. First the time is dropped, then what a member waits for."""
+    if room <= 4:
+        return ""
+    shorter = [f"{told}{when}"]
+    if isinstance(status, Idle | Waiting):
+        shorter += [told, f" {status_word(status)}"]
+    return next((text for text in shorter if width(text) <= room), cut(shorter[-1], room))
 
 
 def cut_clock(text: str, cells: int) -> str:
