@@ -291,8 +291,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.soak",
         description="Kill processes while they send mail and claim tasks, run the fault tests at ten times their "
         "counts, and print what was lost.",
-        epilog="The whole run takes about an hour and a half on two cores. Press Ctrl-C to stop it and get the table of "
-        "what is done. It ends with status 0 if nothing was lost, doubled or failed, else with 1.",
+        epilog="The whole run takes about an hour and a half on two cores. Press Ctrl-C to stop it and get the table "
+        "of what is done. It ends with status 0 if nothing was lost, doubled or failed, else with 1.",
     )
     parser.add_argument("--only", choices=["mail", "claims", "tests"], help="run one part")
     parser.add_argument("--quick", action="store_true", help="one small round each, to see that everything runs")
