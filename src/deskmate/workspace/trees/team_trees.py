@@ -14,7 +14,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import OwnTree
-from deskmate.workspace.trees.team_branch import TeamBranch
+from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 _SECONDS = 300.0
@@ -66,7 +66,7 @@ class TeamTrees:
         """
         who = self._places.git.identity()
         named = [f"{name}={shlex.quote(value)}" for name, value in who.items()]
-        subject = f"What was not committed when team {self._team} began"
+        subject = f"{SNAPSHOT} {self._team} began"
         return "\n".join(
             [
                 "set -e",

@@ -39,34 +39,46 @@ class Tree:
 
 
 class TreePlaces:
-    """The trees of one workspace. `state`: the folder of Deskmate's own data."""
+    """The trees of one workspace. `state`: the folder of Deskmate's own data.
+
+    `git`: git on the repository. `user_git`: git on the user's checkout of it, which has a HEAD and an index.
+    """
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
-        self._workspace, self._environ = workspace, environ
+        self.workspace, self._environ = workspace, environ
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
         key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]
         self.folder = state / FOLDER / f"{name}-{key}"
         found = git_folder(workspace)
-        self._checkout = found.checkout if found else workspace
+        self.checkout = found.checkout if found else workspace
         self.repository = found.path if found else workspace
         self.git = GitProgram(self.repository, environ)
+        self.user_git = GitProgram(self.checkout, environ)
 
     def refusal(self) -> str:
         """Return why members cannot have trees of their own here. Empty if they can."""
-        found = git_folder(self._workspace)
+        if why := self.lacks_repository():
+            return why
+        if (self.workspace / ".gitmodules").exists():
+            return "this repository has submodules"
+        if under_way := self.under_way():
+            return f"a merge or rebase is under way in this repository ({under_way})"
+        return ""
+
+    def lacks_repository(self) -> str:
+        """Return why git cannot merge here at all. Empty if it can."""
+        found = git_folder(self.workspace)
         if found is None:
             return "this folder is not the top of a git repository"
-        if found.path == self._workspace:
+        if found.path == self.workspace:
             return "this is a bare repository"
         if why := missing(self._environ):
             return why
-        if self._head() is None:
-            return "this repository has no commit yet"
-        if (self._workspace / ".gitmodules").exists():
-            return "this repository has submodules"
-        if under_way := next((name for name in _UNDER_WAY if (self._checkout / name).exists()), None):
-            return f"a merge or rebase is under way in this repository ({under_way})"
-        return ""
+        return "this repository has no commit yet" if self.user_git.commit_of("HEAD") is None else ""
+
+    def under_way(self) -> str | None:
+        """Return the file or folder by which git knows that a merge or rebase is not finished, or None."""
+        return next((name for name in _UNDER_WAY if (self.checkout / name).exists()), None)
 
     def isolation_of(self, joined: Joined, usual: Isolation) -> str | None:
         """Return `own` for a teammate that gets a tree of its own, else None. `usual`: what the settings say.
@@ -80,10 +92,6 @@ class TreePlaces:
         if why and wanted is Isolation.OWN:
             raise Refused(f"'{joined.name}' cannot have its own copy of the repository: {why}", "Leave isolation out.")
         return None if why else Isolation.OWN
-
-    def _head(self) -> str | None:
-        """Return the commit of the user's checkout. A worktree has a HEAD of its own."""
-        return GitProgram(self._checkout, self._environ).commit_of("HEAD")
 
     def of(self, team: str, member: str) -> Path:
         """Return where the tree of a member is, or will be."""
