@@ -15,8 +15,9 @@ from pathlib import Path
 from deskmate.core.prompt.merge_texts import MergeConflict
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
+from deskmate.workspace.trees.branch_changes import BranchChanges
 from deskmate.workspace.trees.git_program import GitFailed
-from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
+from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 from deskmate.workspace.trees.user_checkout import UserCheckout
 
@@ -73,7 +74,7 @@ class Handover:
         self._typed = shlex.join(["git", *at])
         self._checkout = UserCheckout(places)
 
-    def waiting(self) -> PendingWork | None:
+    def pending(self) -> PendingWork | None:
         """Return what is not handed over yet, or None if there is nothing."""
         if self._places.lacks_repository() or (tip := self._branch.tip()) is None:
             return None
@@ -85,15 +86,16 @@ class Handover:
         into, head, tip = self._check()
         if self._is_in(tip, head):
             return HandedOver(self._branch.name, into, head, 0)
+        snapshot = BranchChanges(self._git, self._team, tip).snapshot
         with self._checkout.locked():
             changed = self._checkout.changed()
             merged = tip if self._is_in(head, tip) else self._merge(head, tip, into)
             if isinstance(merged, MergeConflict):
                 return self._not(into, f"{_listed(merged.files)} changed on both branches, and conflict", changed)
-            why = self._write(head, tip, merged, changed)
+            why = self._write(head, tip, merged, snapshot or head, changed)
         if why:
             return self._not(into, why, changed)
-        return HandedOver(self._branch.name, into, merged, self._count(head, merged), self._snapshot(head, tip))
+        return HandedOver(self._branch.name, into, merged, self._count(head, merged), snapshot)
 
     # -- what is there ----------------------------------------------------------------------------
 
@@ -144,12 +146,6 @@ class Handover:
     def _count(self, after: str, to: str) -> int:
         return int(self._git.line("rev-list", "--count", f"{after}..{to}"))
 
-    def _snapshot(self, head: str, tip: str) -> str:
-        """Return the commit with what was not committed when the team began, if it is not in the user's branch."""
-        log = self._git.run("log", "--first-parent", "--format=%H %s", f"{head}..{tip}")[1].splitlines()
-        first, _, subject = (log or [""])[-1].partition(" ")
-        return first if subject == f"{SNAPSHOT} {self._team} began" else ""
-
     # -- merging ----------------------------------------------------------------------------------
 
     def _merge(self, head: str, tip: str, into: str) -> str | MergeConflict:
@@ -165,14 +161,17 @@ class Handover:
         words = [word for parent in parents for word in ("-p", parent)]
         return git.run("commit-tree", tree, *words, "-F", "-", text=message)[1].strip()
 
-    def _write(self, head: str, tip: str, merged: str, changed: Collection[str]) -> str:
-        """Write the merged files, and move the user's branch. Return why that is not possible, or an empty string."""
+    def _write(self, head: str, tip: str, merged: str, base: str, changed: Collection[str]) -> str:
+        """Write the merged files, and move the user's branch. Return why that is not possible, or an empty string.
+
+        `base`: the commit with the user's files as the team found them.
+        """
         checkout = self._checkout
         files, index = (head, merged), None
         if not checkout.differences(head, merged).isdisjoint(changed):
             if half := checkout.half_staged():
                 return f"{_listed(half)} changed again after git add"
-            base, now = self._snapshot(head, tip) or head, checkout.tree()
+            now = checkout.tree()
             tree = self._branch.merge(self._commit(now, "What is not committed\n", base), tip)
             if isinstance(tree, MergeConflict):
                 return f"{_listed(tree.files)} has changes of yours that are not committed, and conflict"

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from deskmate.core.log.names import known_name
@@ -138,6 +139,28 @@ class TreePlaces:
             for place in sorted(team.iterdir()):
                 if not place.name.startswith(_UNFINISHED):
                     yield Tree(team.name, place.name, place)
+
+    def teams_with_refs(self) -> list[str]:
+        """Return the teams for which git keeps commits in this repository."""
+        names = self.git.run("for-each-ref", "--format=%(refname)", "refs/deskmate/")[1].splitlines()
+        return sorted({name.split("/")[2] for name in names})
+
+    def let_go(self, team: str, below: str = "") -> None:
+        """Delete the refs that keep commits of a team, all of them or those below a name."""
+        where = f"refs/deskmate/{known_name(team, 'team')}/{below}"
+        for name in self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines():
+            self.git.run("update-ref", "-d", name)
+
+    def remove_unfinished(self, team: str) -> None:
+        """Remove what is left of trees that were not completely made or removed, and the team's folder if it is empty.
+
+        Call it only while no process runs the team.
+        """
+        folder = self.folder / known_name(team, "team")
+        for place in folder.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(place)
+        with suppress(OSError):
+            folder.rmdir()
 
     def remove(self, tree: Tree) -> None:
         """Remove a tree. If that is interrupted, the rest has a name of its own and is removed with the next one."""
