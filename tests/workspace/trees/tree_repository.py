@@ -65,7 +65,7 @@ class TreeRepository:
         """Merge files into the branch of the team, as the queue does for a task."""
         branch = TeamBranch(self.places.git, "main")
         tip = branch.tip() or self.begin()
-        index = str(self._state.parent / "index-of-member")
+        index = str(self.root.parent / "index-of-member")
         self.git("read-tree", tip, GIT_INDEX_FILE=index)
         for name, text in files.items():
             blob = self.git("hash-object", "-w", "--stdin", text=text)

@@ -28,6 +28,7 @@ from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedb
 from deskmate.faces.common.chat.completions import FileList
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
+from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.error_log import error_text, logging_to
@@ -245,6 +246,7 @@ class _Conversation:
         """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
+        session.listen(MergeNotice(session, self._progress.note).look)
         letters.look()
         return letters
 
