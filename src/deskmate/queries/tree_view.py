@@ -20,6 +20,10 @@ from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_inspection import TreeInspector, size_of
 from deskmate.workspace.trees.tree_places import Tree, TreePlaces
 
+# Why nobody works in a tree any more.
+GONE, LEFT, STOPPED = "team gone", "member left", "team stopped"
+_NAMED = 10
+
 
 @frozen
 class SeenDiff:
@@ -179,14 +183,14 @@ def _with_left(place: Path, trees: list[Tree]) -> Iterator[tuple[Tree, str]]:
         teams = teams_in(place)
     for tree in trees:
         if tree.team not in teams:
-            yield tree, "team gone"
+            yield tree, GONE
             continue
         reading = Reading(place, tree.team)
         if tree.member == CHECKER:
-            yield tree, "" if reading.holder() else "team stopped"
+            yield tree, "" if reading.holder() else STOPPED
         else:
             member = reading.roster().members.get(tree.member)
-            yield tree, "" if member and member.here else "member left"
+            yield tree, "" if member and member.here else LEFT
 
 
 def gone_teams(place: Path) -> tuple[str, ...]:
@@ -200,18 +204,19 @@ def gone_teams(place: Path) -> tuple[str, ...]:
 
 
 def check_trees(place: Path) -> tuple[Check, ...]:
-    """Check for trees and refs that nobody needs any more. Empty if no team here has trees."""
-    trees = list(places_at(place).trees())
-    left = [tree for tree, why in _with_left(place, trees) if why and tree.member != CHECKER]
-    refs = gone_teams(place)
-    step = "To see them, run: deskmate trees. To remove what is merged, run: deskmate trees prune"
-    checks = []
-    if left:
-        names = ", ".join(f"{tree.member}@{tree.team}" for tree in left[:10])
-        checks.append(Check("trees", "warn", f"{len(left)} of {len(trees)} belong to nobody any more: {names}", step))
-    elif trees:
-        checks.append(Check("trees", "ok", f"{len(trees)} in {places_at(place).folder}"))
-    if refs:
-        words = f"git keeps commits in refs/deskmate for teams that no longer exist: {', '.join(refs[:10])}"
-        checks.append(Check("trees", "warn", words, "To remove them, run: deskmate trees prune"))
+    """Check for trees and refs of teams that no longer exist. Empty if no team here has trees."""
+    places = places_at(place)
+    lefts = [(tree, why) for tree, why in _with_left(place, list(places.trees())) if tree.member != CHECKER]
+    gone = [f"{tree.member}@{tree.team}" for tree, why in lefts if why == GONE]
+    step, checks = "To remove those without work of their own, run: deskmate trees prune", list[Check]()
+    if gone:
+        words = f"{len(gone)} of teams that no longer exist: {', '.join(gone[:_NAMED])}"
+        checks.append(Check("trees", "warn", words, step))
+    elif lefts:
+        free = sum(bool(why) for _, why in lefts)
+        words = f"{len(lefts)} in {places.folder}{f', {free} of members that have left' if free else ''}"
+        checks.append(Check("trees", "ok", words, step if free else ""))
+    if refs := gone_teams(place):
+        words = f"git keeps commits in refs/deskmate for teams that no longer exist: {', '.join(refs[:_NAMED])}"
+        checks.append(Check("trees", "warn", words, "To remove these refs, run: deskmate trees prune"))
     return tuple(checks)

@@ -10,7 +10,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.team.roster_records import MemberLeft
 from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.faces.disk_teams import OpenTeam, at, founded, in_team
 from tests.faces.fake_app import ANSWER, Ended, Env, FakeApp, run_command
@@ -49,7 +48,7 @@ def make_tree(repository: TreeRepository, member: str) -> Path:
 
 def leave(repository: TreeRepository, member: str) -> None:
     async def go(opened: OpenTeam) -> None:
-        await opened.roster.status(MemberLeft(name=member, reason="done", at=2.0))
+        await opened.roster.leave(member, "done", heard=0)
 
     in_team(repository.root, go)
 
@@ -246,5 +245,5 @@ def test_doctor_names_trees_and_refs_that_nobody_needs(
     assert " trees  " in type_in("doctor").stdout
     shutil.rmtree(repository.root / ".teams/main")
     shown = type_in("doctor").stdout
-    assert "1 of 1 belong to nobody any more: ann@main" in shown
-    assert "for teams that no longer exist: main" in shown
+    assert "1 of teams that no longer exist: ann@main" in shown
+    assert "refs/deskmate for teams that no longer exist: main" in shown

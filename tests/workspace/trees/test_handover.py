@@ -175,6 +175,17 @@ def test_a_hand_over_that_was_killed_after_the_files_were_written_is_finished(re
     assert (repository.git("rev-parse", "HEAD"), repository.status()) == (tip, [])
 
 
+def test_after_a_hand_over_the_branch_begins_again_where_the_user_is(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    tip = repository.merge_work({"ann.txt": "ann\n"})
+    repository.hand_over()
+    assert repository.begin() == tip
+    repository.write("mine.txt", "mine\n")
+    mine = repository.commit("Mine")
+    assert repository.begin() == mine
+    assert repository.git("rev-parse", BRANCH) == mine
+
+
 # -- where nothing can be handed over -------------------------------------------------------------
 
 

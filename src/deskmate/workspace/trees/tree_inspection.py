@@ -4,6 +4,7 @@ Git inside the tree runs in the sandbox, because the member may have changed any
 """
 
 import os
+import secrets
 import shlex
 import stat
 import tempfile
@@ -80,7 +81,9 @@ class TreeInspector:
                 records=Path(records),
                 readable=(self._repository,),
             )
-            ran = await workspace.run("\n".join(lines), timeout_seconds=_SECONDS, blob=f"{CHECKER}-look.txt")
+            # A name of its own: a command ends what others of its name have left running.
+            name = f"{CHECKER}-i{secrets.token_hex(3)}.txt"
+            ran = await workspace.run("\n".join(lines), timeout_seconds=_SECONDS, blob=name)
             if ran.exit != 0:
                 raise ToolError(f"{tree.path} cannot be read: {ran.output.strip()[-500:] or ran.ended}")
             if ran.blob is None:
