@@ -14,9 +14,9 @@ from deskmate.app import Feed, Outcome, Printed, RunRequest, TeamEvent, TeamStar
 from deskmate.core.policy.permissions import Mode
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
-from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.listings import left_lines
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from deskmate import app
 from deskmate.app import Feed, RunRequest
 from deskmate.errors import BadSettings, Refused
-from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
 from deskmate.faces.common.terminal_text import one_line

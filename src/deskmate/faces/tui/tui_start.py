@@ -16,10 +16,10 @@ from deskmate import app
 from deskmate.app import Feed, RunRequest
 from deskmate.app.sessions.team_session import TeamSession
 from deskmate.faces.common.chat.input_history import InputHistory
-from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.run_start import attached_note, next_request, open_session, parting, picked_request
 from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn

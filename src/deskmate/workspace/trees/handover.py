@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Collection
 from pathlib import Path
 
-from deskmate.core.prompt.merge_texts import MergeConflict
+from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.workspace.trees.branch_changes import BranchChanges

@@ -28,11 +28,11 @@ from deskmate.faces.common.chat.chat_lines import NO_ACTIONS, FaceActions, Feedb
 from deskmate.faces.common.chat.completions import FileList
 from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
-from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
 from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of

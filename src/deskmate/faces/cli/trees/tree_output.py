@@ -10,7 +10,13 @@ from deskmate.app.handover import team_handover
 from deskmate.app.handover.team_handover import HandedOver
 from deskmate.app.handover.tree_removal import prune_trees
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.handover.tree_reports import diff_cells, kept_line, merged_lines, not_merged_lines, size_words
+from deskmate.faces.common.handover.tree_reports import (
+    diff_cells,
+    kept_line,
+    merged_lines,
+    not_merged_lines,
+    size_words,
+)
 from deskmate.faces.common.text_tables import Cell, note, put, sheet_for
 from deskmate.queries.stream_reader import workspace_at
 from deskmate.queries.tree_view import SeenTree, is_team, look_at_diff, look_at_trees

@@ -28,7 +28,6 @@ from deskmate.faces.common.chat.status_commands import (
     doctor_lines,
     status_lines,
 )
-from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
 from deskmate.faces.common.chat.user_commands import (
     UserCommands,
@@ -38,6 +37,7 @@ from deskmate.faces.common.chat.user_commands import (
     without_sign,
 )
 from deskmate.faces.common.error_log import error_lines
+from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.terminal_text import clean, one_line
