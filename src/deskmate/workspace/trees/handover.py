@@ -91,7 +91,7 @@ class Handover:
             changed = self._checkout.changed()
             merged = tip if self._is_in(head, tip) else self._merge(head, tip, into)
             if isinstance(merged, MergeConflict):
-                return self._not(into, f"{_listed(merged.files)} changed on both branches, and conflict", changed)
+                return self._not(into, f"both branches change {_listed(merged.files)}, and the changes conflict", changed)
             why = self._write(head, tip, merged, snapshot or head, changed)
         if why:
             return self._not(into, why, changed)
@@ -112,7 +112,7 @@ class Handover:
             )
         if under_way := self._places.under_way():
             raise Refused(
-                f"A merge or rebase of yours is not finished ({under_way})",
+                f"A merge or rebase in your repository is not finished ({under_way})",
                 f"Finish it, then try again: {self._typed}{_FINISH[under_way].removeprefix('git')}",
             )
         into = self._into()
@@ -170,13 +170,13 @@ class Handover:
         files, index = (head, merged), None
         if not checkout.differences(head, merged).isdisjoint(changed):
             if half := checkout.half_staged():
-                return f"{_listed(half)} changed again after git add"
+                return f"you have changed {_listed(half)} again after git add"
             now = checkout.tree()
             tree = self._branch.merge(self._commit(now, "What is not committed\n", base), tip)
             if isinstance(tree, MergeConflict):
-                return f"{_listed(tree.files)} has changes of yours that are not committed, and conflict"
+                return f"your uncommitted changes in {_listed(tree.files)} conflict with the branch"
             if mine := checkout.differences(base, now) & checkout.differences(now, tree):
-                return f"{_listed(mine)} has changes of yours that are not committed"
+                return f"you have uncommitted changes in {_listed(mine)}, which the branch changes too"
             files, index = (now, tree), merged
         if beside := checkout.in_the_way(*files):
             return f"git ignores {_listed(beside)}, and the merge would overwrite it"
