@@ -91,7 +91,9 @@ class Handover:
             changed = self._checkout.changed()
             merged = tip if self._is_in(head, tip) else self._merge(head, tip, into)
             if isinstance(merged, MergeConflict):
-                return self._not(into, f"both branches change {_listed(merged.files)}, and the changes conflict", changed)
+                return self._not(
+                    into, f"both branches change {_listed(merged.files)}, and the changes conflict", changed
+                )
             why = self._write(head, tip, merged, snapshot or head, changed)
         if why:
             return self._not(into, why, changed)

@@ -50,7 +50,8 @@ class TreeInspector:
             shlex.join(["git", "rev-list", "--count", "HEAD", *(f"^{commit}" for commit in known)]),
         )
         try:
-            changed, commits = map(int, printed.split())
+            # Programs that git runs, such as filters, may have printed something before.
+            changed, commits = map(int, printed.split()[-2:])
         except ValueError as error:
             raise ToolError(f"git said something else than two numbers: {printed[:200]!r}") from error
         return TreeContent(changed, commits)
@@ -66,8 +67,9 @@ class TreeInspector:
             'cp .git/index "$own"',
             # An index of its own: the member may be using the other one.
             'export GIT_INDEX_FILE="$PWD/$own"',
-            f"{SAFE_GIT} add -A -- .",
-            f'{SAFE_GIT} {words} "$(git merge-base HEAD {tip})"',
+            # Warnings are no part of the diff.
+            f"{SAFE_GIT} add -A -- . 2>/dev/null",
+            f'{SAFE_GIT} {words} "$(git merge-base HEAD {tip})" 2>/dev/null',
         )
 
     async def _run(self, tree: Tree, *lines: str) -> str:
