@@ -186,6 +186,23 @@ def test_after_a_hand_over_the_branch_begins_again_where_the_user_is(repository:
     assert repository.git("rev-parse", BRANCH) == mine
 
 
+@pytest.mark.parametrize("name", [".envrc", ".vscode/tasks.json", ".mcp.json", ".teams/x/roster.jsonl", "git-hooks/x"])
+def test_what_programs_run_is_left_to_the_user(repository: TreeRepository, name: str) -> None:
+    repository.git("config", "core.hooksPath", "git-hooks")
+    tip = repository.merge_work({name: "planted\n"})
+    end = refused(repository)
+    assert name in end.reason
+    assert type_in(repository, end.command) == 0
+    assert repository.git("rev-parse", "HEAD") == tip
+
+
+def test_what_programs_run_may_have_been_changed_by_the_user(repository: TreeRepository) -> None:
+    repository.write(".envrc", "mine\n")
+    repository.merge_work({"ann.txt": "ann\n"})
+    assert isinstance(repository.hand_over(), HandedOver)
+    assert (repository.root / ".envrc").read_text() == "mine\n"
+
+
 # -- where nothing can be handed over -------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
+from deskmate.workspace.sandbox.protected_paths import obeyed_names
 from deskmate.workspace.trees.branch_changes import BranchChanges
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.team_branch import TeamBranch
@@ -86,9 +87,13 @@ class Handover:
         into, head, tip = self._check()
         if self._is_in(tip, head):
             return HandedOver(self._branch.name, into, head, 0)
-        snapshot = BranchChanges(self._git, self._team, tip).snapshot
+        changes = BranchChanges(self._git, self._team, tip)
+        snapshot, base = changes.snapshot, changes.base
         with self._checkout.locked():
             changed = self._checkout.changed()
+            names = self._checkout.differences(base, tip)
+            if obeyed := obeyed_names(self._places.workspace, names, self._places.environ):
+                return self._not(into, f"the team changed {_listed(obeyed)}, from which programs run commands", changed)
             merged = tip if self._is_in(head, tip) else self._merge(head, tip, into)
             if isinstance(merged, MergeConflict):
                 return self._not(

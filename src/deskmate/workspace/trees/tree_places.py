@@ -46,7 +46,7 @@ class TreePlaces:
     """
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
-        self.workspace, self._environ = workspace, environ
+        self.workspace, self.environ = workspace, environ
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
         key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]
         self.folder = state / FOLDER / f"{name}-{key}"
@@ -73,7 +73,7 @@ class TreePlaces:
             return "this folder is not the top of a git repository"
         if found.path == self.workspace:
             return "this is a bare repository"
-        if why := missing(self._environ):
+        if why := missing(self.environ):
             return why
         return "this repository has no commit yet" if self.user_git.commit_of("HEAD") is None else ""
 
@@ -116,7 +116,7 @@ class TreePlaces:
 
     def _fill(self, tree: Path, commit: str) -> None:
         (tree / ".git").mkdir()
-        git = GitProgram(tree / ".git", self._environ)
+        git = GitProgram(tree / ".git", self.environ)
         format_ = self.git.line("rev-parse", "--show-object-format")
         # Not by `clone`: that would copy every branch and tag, and nobody needs them here.
         git.run("init", "--quiet", "--template=", f"--object-format={format_}")
