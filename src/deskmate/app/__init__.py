@@ -13,6 +13,7 @@ user_answers      the user's answers to questions, and messages to all
 question_answers  open questions answered from any shell
 sessions          what every session has
 attach            a second screen on a team that another process runs
+handover          what becomes of the work of teammates with their own trees
 cleanup           removing teams
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for

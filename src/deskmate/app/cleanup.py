@@ -13,6 +13,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from deskmate.app.handover.tree_removal import prune_trees
 from deskmate.config import environment, state_folder
 from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.team import members, roster_fold
@@ -20,6 +21,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, StoreError
 from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
 from deskmate.queries.team_view import SeenTeam, look_at_teams
+from deskmate.queries.tree_view import SeenTree
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
@@ -102,8 +104,11 @@ def _check(place: Path, team: str) -> None:
             raise Refused(f"Team '{team}' is running in {holder}", "Stop it first, then remove it.")
 
 
-async def remove(folder: Path | None, team: Removable) -> None:
-    """Delete a team. Raises Refused if a process runs it by now, StoreError if the disk refuses."""
+async def remove(folder: Path | None, team: Removable) -> tuple[SeenTree, ...]:
+    """Delete a team. Return the trees of its teammates that are kept, because they have work that is nowhere else.
+
+    Its branch is kept, too. Raises Refused if a process runs it by now, StoreError if the disk refuses.
+    """
     place = workspace_at(folder)
     async with AsyncExitStack() as stack:
         for name in (team.name, *team.open):
@@ -117,6 +122,9 @@ async def remove(folder: Path | None, team: Removable) -> None:
         for name in team.open:
             remove_team(place, name)
         remove_team(place, team.name, team.closed)
+    closed = (name.rpartition("-")[0] for name in team.closed)
+    pruned = [await prune_trees(place, name) for name in dict.fromkeys([team.name, *team.open, *closed])]
+    return tuple(tree for one in pruned for tree in one.kept)
 
 
 # -- teams that nothing was said in ---------------------------------------------------------------

@@ -162,6 +162,7 @@ class Written(Table):
         Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
     )
     check: str = Field("", description='a command such as "make test", or nothing')
+    merge: Literal["ask", "auto", "leave"] = Field("ask", description="ask, auto or leave")
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

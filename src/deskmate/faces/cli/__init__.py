@@ -12,6 +12,7 @@ trust_command     trust: list, add, remove
 removal_command   teams rm and prune
 shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
+trees             merge, diff and trees: the branch of a team and the trees of its teammates
 output            what the commands print
 plain             the plain chat, line by line
 """

@@ -9,6 +9,7 @@ import click
 
 from deskmate.app.cleanup import Removable, has_teams, prunable, removable, remove
 from deskmate.errors import Refused
+from deskmate.faces.common.handover.tree_reports import kept_line
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, put, warn
 
@@ -43,8 +44,8 @@ def _remove(folder: Path | None, teams: Sequence[Removable], *, asks: bool) -> i
         note("Nothing was removed.")
         return NOT_REMOVED
     for one in teams:
-        anyio.run(remove, folder, one)
-        if code := put([f"removed {_described(one)}"]):
+        kept = anyio.run(remove, folder, one)
+        if code := put([f"removed {_described(one)}", *map(kept_line, kept)]):
             return code
     return 0
 

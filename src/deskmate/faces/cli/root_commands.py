@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
-LAUNCHERS = ("inline", "process")
+LAUNCHERS, MERGES = ("inline", "process"), ("ask", "auto", "leave")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -75,6 +75,7 @@ def _options(command: Command) -> Command:
             type=click.Choice(LAUNCHERS),
             help="Run new teammates in this process (inline), or each in its own process.",
         ),
+        click.option("--merge", type=click.Choice(MERGES), help="At the end, merge the team's branch, or say how."),
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
         click.option("--max-calls", type=click.IntRange(min=1), help="Allow at most this many model calls at once."),
         click.option("--max-members", type=click.IntRange(min=0), help="Allow at most this many teammates."),

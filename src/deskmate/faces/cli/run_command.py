@@ -4,6 +4,7 @@
 """
 
 import sys
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -17,6 +18,7 @@ from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.listings import left_lines
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
@@ -105,6 +107,7 @@ class _Run:
             return UNUSABLE
         if outcome is not None:
             self._tell(outcome)
+            self._hand_over(outcome)
             return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
         # A reader that closed the output knows that it was cut short.
         if self._stdout.trouble is None:
@@ -143,6 +146,14 @@ class _Run:
             self._progress.note(f"deskmate: {what}{way_on}")
         elif outcome.leaves_work:
             self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
+
+    def _hand_over(self, outcome: Outcome) -> None:
+        """Merge the branch of the team into the user's, or say how to do that."""
+        if not outcome.kept:
+            return
+        choice = self._request.settings.merge if outcome.end == "answered" else "leave"
+        for line in end_lines(self._request.workspace, outcome.team, choice, partial(typed, self._request, "merge")):
+            self._progress.note(line)
 
     def _way_on(self, reason: str = "") -> str:
         if self._team is None:

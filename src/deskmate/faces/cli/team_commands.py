@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from deskmate.faces.cli import shell_completion
-from deskmate.faces.common.command_start import SuggestingGroup, bounded, from_stdin, importing
+from deskmate.faces.cli.trees.tree_commands import TREE_COMMANDS
+from deskmate.faces.common.command_start import ShowingGroup, SuggestingGroup, bounded, from_stdin, importing
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from deskmate.app.user_answers import Answer
 
 ANSWERS: "dict[str, Answer]" = {"yes": "yes", "always": "always", "no": "no"}
@@ -66,7 +65,8 @@ def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
     """Remove the team NAME for good, with its board, mail and transcripts.
 
     This also removes the teams that its lead created from it, open or closed. You cannot remove a team that is running
-    or that you did not start. The files that the team worked on are kept. Exits with 1 if you do not confirm.
+    or that you did not start. The files that the team worked on are kept, and so is its branch. A tree of a teammate is
+    kept if it has work that is not merged. Exits with 1 if you do not confirm.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -92,33 +92,10 @@ def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -
     return removal_command.prune(ctx.meta["workspace"], days=days, dry_run=dry_run, asks=not yes)
 
 
-class BoardGroup(SuggestingGroup):
-    """A group that takes one word that is not a command as the team whose board to show."""
+class BoardGroup(ShowingGroup):
+    """The commands of the board."""
 
     advice = "To show the board of a team: deskmate board TEAM"
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = [word for word in args if not word.startswith("-")]
-        asks_help = not words and any(word in ctx.help_option_names for word in args)
-        # During completion, the word after `board` may become either.
-        undecided = ctx.resilient_parsing and not args
-        if len(words) <= 1 and not asks_help and not undecided and not any(word in self.commands for word in words):
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage(ctx.command_path, "[TEAM] [--json]")
-        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.commands["show"].format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        shown = self.commands["show"]
-        if incomplete.startswith("-"):
-            return shown.shell_complete(ctx, incomplete)
-        return [*super().shell_complete(ctx, incomplete), *shown.params[0].shell_complete(ctx, incomplete)]
 
 
 @click.group(cls=BoardGroup)
@@ -384,4 +361,4 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, doctor, trust)
+TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, doctor, trust)

@@ -7,8 +7,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class SuggestingGroup(click.Group):
@@ -30,6 +34,33 @@ class SuggestingGroup(click.Group):
     def way_out(self, ctx: click.Context, args: list[str]) -> str:
         """Return what else to type if no command was meant."""
         return ""
+
+
+class ShowingGroup(SuggestingGroup):
+    """A group that takes one word that is not a command as the team to show. Its command `show` does that."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = [word for word in args if not word.startswith("-")]
+        asks_help = not words and any(word in ctx.help_option_names for word in args)
+        # During completion, the next word may become either.
+        undecided = ctx.resilient_parsing and not args
+        if len(words) <= 1 and not asks_help and not undecided and not any(word in self.commands for word in words):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[TEAM] [--json]")
+        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.commands["show"].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        shown = self.commands["show"]
+        if incomplete.startswith("-"):
+            return shown.shell_complete(ctx, incomplete)
+        return [*super().shell_complete(ctx, incomplete), *shown.params[0].shell_complete(ctx, incomplete)]
 
 
 class Speaking(SuggestingGroup):

@@ -9,6 +9,7 @@ from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet
 from deskmate.queries.damage import CheckedTeam, check_teams
 from deskmate.queries.health import Check, check_machine, check_settings, check_trust, check_workspace
+from deskmate.queries.tree_view import check_trees
 
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
 # If the column is narrower than this, text is hard to read beside its label.
@@ -35,8 +36,10 @@ def health_of(folder: Path | None, team: str | None) -> Health:
     found = check_teams(workspace.place, team) if workspace.place else ()
     environ = environment()
     trust = check_trust(workspace.place, environ) if workspace.place else ()
+    trees = check_trees(workspace.place) if workspace.place else ()
     settings = check_settings(environ, workspace.place)
-    return Health((*check_machine(environ), *settings, *workspace.checks, *trust), tuple(found), workspace.usable)
+    checks = (*check_machine(environ), *settings, *workspace.checks, *trust, *trees)
+    return Health(checks, tuple(found), workspace.usable)
 
 
 def health_lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
 from deskmate.faces.common.terminal_text import one_line
@@ -112,9 +114,10 @@ def stop_reason(session: "TeamSession") -> str:
 
 
 def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = False, reason: str = "") -> str:
-    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer and to continue.
+    """Return what to print on leaving: cost, open tasks, who was busy, and how to answer, to merge and to continue.
 
-    `reason`: why the lead stopped, if that was not printed yet.
+    `reason`: why the lead stopped, if that was not printed yet. With the setting `merge = "auto"`, the branch of the
+    team is merged here.
     """
     if attaches:
         way_back = typed(request, "attach", session.team)
@@ -131,4 +134,6 @@ def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = Fal
     sum_ = f"{sum_}\n{left}" if left else sum_
     way_on, without = typed(request, "--team", team), typed(request, "resume", team)
     answer = f"To answer, run: {typed(request, 'answer', '--team', session.team)}\n" if asking else ""
-    return f"{sum_}\n{stopped}{answer}To continue, run: {way_on}\nTo let it work without you, run: {without}"
+    merges = end_lines(request.workspace, team, request.settings.merge, partial(typed, request, "merge"))
+    work = "".join(f"{line}\n" for line in merges)
+    return f"{sum_}\n{work}{stopped}{answer}To continue, run: {way_on}\nTo let it work without you, run: {without}"

@@ -100,6 +100,17 @@ def is_autorun(root: Path, place: Place, environ: Mapping[str, str]) -> bool:
     return place.passes(_identities(paths)) or any(lexical.is_relative_to(path) for path in paths)
 
 
+def obeyed_names(root: Path, names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return the names in a repository of what git, agents or the user's tools obey, now or once it is there."""
+    tops = {*AUTORUN, *DEFINITIONS, *OURS}
+    paths = [named.path for named in _named_by_settings(root, environ)]
+    return [
+        name
+        for name in names
+        if plain(name.partition("/")[0]) in tops or any((root / name).is_relative_to(path) for path in paths)
+    ]
+
+
 def obeyed(root: Path) -> frozenset[Identity]:
     """Return the identities of what no agent may write: through symlinks, or in the folder that `.git` names."""
     return _identities(filter(None, (root / GIT, named_by(root / GIT), *(root / name for name in DEFINITIONS))))

@@ -1,9 +1,13 @@
 """A tree for each member, and the branch where their work comes together.
 
-git_program   git as Deskmate itself runs it: on a given repository, without hooks
-team_branch   the branch of a team in the user's repository: merging into it and moving it forward
-merge_target  the same branch as the merge queue uses it, with a tree for checks
-own_tree      a member's own copy of the repository, and how its work gets out of it
-team_trees    the trees of one team, and where its branch begins
-tree_places   where the trees are, which repositories can have them, and removing them
+git_program      git as Deskmate itself runs it: on a given repository, without hooks
+team_branch      the branch of a team in the user's repository: merging into it and moving it forward
+merge_target     the same branch as the merge queue uses it, with a tree for checks
+handover         the work of a team in the user's branch, without losing anything of the user's
+user_checkout    the files and the index of the user, changed only as a whole
+own_tree         a member's own copy of the repository, and how its work gets out of it
+team_trees       the trees of one team, and where its branch begins
+branch_changes   what the branch of a team changes: all of it, or the work of one task
+tree_inspection  what is in a member's tree and nowhere else
+tree_places      where the trees are, which repositories can have them, and removing them
 """

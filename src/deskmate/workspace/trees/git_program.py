@@ -97,6 +97,10 @@ class GitProgram:
         roles = ("AUTHOR", "COMMITTER")
         return {f"GIT_{role}_{key}": value for role in roles for key, value in (("NAME", name), ("EMAIL", email))}
 
+    def with_index(self, index: Path) -> "GitProgram":
+        """Return git that uses another file as its index."""
+        return self.signing_as({"GIT_INDEX_FILE": str(index)})
+
     def signing_as(self, identity: Mapping[str, str]) -> "GitProgram":
         """Return git that commits as somebody."""
         other = GitProgram(self.folder, {})

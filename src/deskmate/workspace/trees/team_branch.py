@@ -19,6 +19,8 @@ _HUNK = re.compile(r"^<{7} .*?^>{7} [^\n]*$", re.MULTILINE | re.DOTALL)
 _HUNK_SHOWN, _HUNKS_SHOWN, _FILES_SHOWN = 1500, 6, 20
 # In the message of a merge: which task of which team it merged.
 TASK, TEAM = "Deskmate-Task", "Deskmate-Team"
+# The subject of the commit with what the user had not committed, before the name of the team.
+SNAPSHOT = "What was not committed when team"
 
 
 class TeamBranch:

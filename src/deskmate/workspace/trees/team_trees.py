@@ -1,11 +1,13 @@
 """The trees of one team, and where its branch begins."""
 
+import secrets
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from anyio import to_thread
 
+from deskmate.core.log.names import LEAD
 from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
@@ -14,11 +16,10 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import OwnTree
-from deskmate.workspace.trees.team_branch import TeamBranch
+from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 _SECONDS = 300.0
-_BLOB = "lead-snapshot.txt"
 
 
 class TeamTrees:
@@ -48,29 +49,40 @@ class TeamTrees:
     async def begin(self, workspace: Workspace) -> str:
         """Return the tip of the team's branch. A new one begins at the user's commit, plus what is not committed.
 
-        The user's files and index are only read. Raises ToolError if git fails.
+        It begins again if the user's branch has all of it, and more. The user's files and index are only read. Raises
+        ToolError if git fails.
         """
         tip = await to_thread.run_sync(self.branch.tip)
-        if tip is None:
-            ran = await workspace.run(self._snapshot(), timeout_seconds=_SECONDS, blob=_BLOB)
+        if tip is None or await to_thread.run_sync(self._is_behind, tip):
+            # Two teammates may begin at once: each has its own index, and a call that the other does not end.
+            mark = secrets.token_hex(3)
+            ran = await workspace.run(self._snapshot(mark), timeout_seconds=_SECONDS, blob=f"{LEAD}-s{mark}.txt")
             start = await to_thread.run_sync(self.branch.kept, "start")
             if ran.exit != 0 or start is None:
                 raise ToolError(f"The state of the repository could not be saved: {ran.output.strip() or ran.ended}")
-            tip = await to_thread.run_sync(self.branch.begin, start)
+            if tip is None:
+                tip = await to_thread.run_sync(self.branch.begin, start)
+            elif await to_thread.run_sync(self.branch.advance, tip, start):
+                tip = start
         return tip
 
-    def _snapshot(self) -> str:
-        """Return the commands that save what is not committed, for the sandbox of the lead.
+    def _is_behind(self, tip: str) -> bool:
+        """Tell whether the user's branch has everything of the team's branch, and commits of its own."""
+        git = self._places.user_git
+        return git.commit_of("HEAD") != tip and git.run("merge-base", "--is-ancestor", tip, "HEAD", fails=(1,))[0] == 0
+
+    def _snapshot(self, mark: str) -> str:
+        """Return the commands that save what is not committed, for the sandbox of the lead. `mark`: of this one run.
 
         Not outside of it: a command of the lead could put a link in the place of a file while git reads it.
         """
         who = self._places.git.identity()
         named = [f"{name}={shlex.quote(value)}" for name, value in who.items()]
-        subject = f"What was not committed when team {self._team} began"
+        subject = f"{SNAPSHOT} {self._team} began"
         return "\n".join(
             [
                 "set -e",
-                'index=$(git rev-parse --git-path index) own="$(git rev-parse --git-path deskmate-index)"',
+                f'index=$(git rev-parse --git-path index) own="$(git rev-parse --git-path deskmate-index-{mark})"',
                 'if [ -e "$index" ]; then cp -p "$index" "$own"; else rm -f "$own"; fi',
                 'export GIT_INDEX_FILE="$(realpath "$own")"',
                 "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",

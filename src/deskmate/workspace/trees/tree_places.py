@@ -46,34 +46,46 @@ class Tree:
 
 
 class TreePlaces:
-    """The trees of one workspace. `state`: the folder of Deskmate's own data."""
+    """The trees of one workspace. `state`: the folder of Deskmate's own data.
+
+    `git`: git on the repository. `user_git`: git on the user's checkout of it, which has a HEAD and an index.
+    """
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
-        self._workspace, self._environ = workspace, environ
+        self.workspace, self.environ = workspace, environ
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
         key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]
         self.folder = state / FOLDER / f"{name}-{key}"
         found = git_folder(workspace)
-        self._checkout = found.checkout if found else workspace
+        self.checkout = found.checkout if found else workspace
         self.repository = found.path if found else workspace
         self.git = GitProgram(self.repository, environ)
+        self.user_git = GitProgram(self.checkout, environ)
 
     def refusal(self) -> str:
         """Return why members cannot have trees of their own here. Empty if they can."""
-        found = git_folder(self._workspace)
-        if found is None:
-            return "this folder is not the top of a git repository"
-        if found.path == self._workspace:
-            return "this is a bare repository"
-        if why := missing(self._environ):
+        if why := self.lacks_repository():
             return why
-        if self._head() is None:
-            return "this repository has no commit yet"
-        if (self._workspace / ".gitmodules").exists():
+        if (self.workspace / ".gitmodules").exists():
             return "this repository has submodules"
-        if under_way := next((name for name in _UNDER_WAY if (self._checkout / name).exists()), None):
+        if under_way := self.under_way():
             return f"a merge or rebase is under way in this repository ({under_way})"
         return ""
+
+    def lacks_repository(self) -> str:
+        """Return why git cannot merge here at all. Empty if it can."""
+        found = git_folder(self.workspace)
+        if found is None:
+            return "this folder is not the top of a git repository"
+        if found.path == self.workspace:
+            return "this is a bare repository"
+        if why := missing(self.environ):
+            return why
+        return "this repository has no commit yet" if self.user_git.commit_of("HEAD") is None else ""
+
+    def under_way(self) -> str | None:
+        """Return the file or folder by which git knows that a merge or rebase is not finished, or None."""
+        return next((name for name in _UNDER_WAY if (self.checkout / name).exists()), None)
 
     def isolation_of(self, joined: Joined, usual: Isolation) -> str | None:
         """Return `own` for a teammate that gets a tree of its own, else None. `usual`: what the settings say.
@@ -87,10 +99,6 @@ class TreePlaces:
         if why and wanted is Isolation.OWN:
             raise Refused(f"'{joined.name}' cannot have its own copy of the repository: {why}", "Leave isolation out.")
         return None if why else Isolation.OWN
-
-    def _head(self) -> str | None:
-        """Return the commit of the user's checkout. A worktree has a HEAD of its own."""
-        return GitProgram(self._checkout, self._environ).commit_of("HEAD")
 
     def of(self, team: str, member: str) -> Path:
         """Return where the tree of a member is, or will be."""
@@ -152,7 +160,7 @@ class TreePlaces:
 
     def _fill(self, tree: Path, commit: str) -> None:
         (tree / ".git").mkdir()
-        git = GitProgram(tree / ".git", self._environ)
+        git = GitProgram(tree / ".git", self.environ)
         format_ = self.git.line("rev-parse", "--show-object-format")
         # Not by `clone`: that would copy every branch and tag, and nobody needs them here.
         git.run("init", "--quiet", "--template=", f"--object-format={format_}")
@@ -175,6 +183,28 @@ class TreePlaces:
             for place in sorted(team.iterdir()):
                 if not place.name.startswith(_UNFINISHED):
                     yield Tree(team.name, place.name, place)
+
+    def teams_with_refs(self) -> list[str]:
+        """Return the teams for which git keeps commits in this repository."""
+        names = self.git.run("for-each-ref", "--format=%(refname)", "refs/deskmate/")[1].splitlines()
+        return sorted({name.split("/")[2] for name in names})
+
+    def let_go(self, team: str, below: str = "") -> None:
+        """Delete the refs that keep commits of a team, all of them or those below a name."""
+        where = f"refs/deskmate/{known_name(team, 'team')}/{below}"
+        for name in self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines():
+            self.git.run("update-ref", "-d", name)
+
+    def remove_unfinished(self, team: str) -> None:
+        """Remove what is left of trees that were not completely made or removed, and the team's folder if it is empty.
+
+        Call it only while no process runs the team.
+        """
+        folder = self.folder / known_name(team, "team")
+        for place in folder.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(place)
+        with suppress(OSError):
+            folder.rmdir()
 
     def remove(self, tree: Tree) -> None:
         """Remove a tree. If that is interrupted, the rest has a name of its own and is removed with the next one."""

@@ -69,7 +69,10 @@ _CONVERSATION = (
     ChatCommand("status", "/status", "show the team, model, mode, context, cost and workspace"),
     ChatCommand("context", "/context [NAME]", "show how full a member's context is, and with what", most=1),
     ChatCommand("cost", "/cost", "show what the team has used and spent", aliases=("usage",)),
-    ChatCommand("diff", "/diff [FILE]", "show what the team changed with its file tools", most=1),
+    ChatCommand(
+        "diff", "/diff [FILE|NAME|#N]", "show what the team changed, in one file, by one member or for one task", most=1
+    ),
+    ChatCommand("merge", "/merge", "merge the team's branch into yours, if teammates have their own trees"),
     ChatCommand("copy", "/copy", "copy the lead's last answer to the clipboard"),
     ChatCommand("export", "/export [FILE]", "write the conversation with the lead to a Markdown file", most=None),
     ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),

@@ -37,6 +37,7 @@ from deskmate.faces.common.chat.user_commands import (
     without_sign,
 )
 from deskmate.faces.common.error_log import error_lines
+from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -207,6 +208,8 @@ class Talk:
                 return await self._copy()
             case "export":
                 return _plain(f"written to {await export(self._session, rest)}")
+            case "merge":
+                return _lines(await merge_lines(self._session))
             case "compact":
                 await self._session.make_room(rest)
                 return _plain("The lead's conversation will be summarised as soon as no tool call is running")
@@ -230,7 +233,7 @@ class Talk:
             case "doctor":
                 return _lines(await doctor_lines(session, sheet.cells))
             case "diff":
-                return _lines(await diff_lines(session, words[0] if words else ""))
+                return await self._diff(words[0] if words else "")
             case "team":
                 return member_lines(session.team, self._members, sheet, time.time())
             case "tasks":
@@ -247,6 +250,13 @@ class Talk:
                 return shown or _plain("No question is open")
             case _:
                 return _help(sheet)
+
+    async def _diff(self, wanted: str) -> Lines:
+        """Return the changes in the branch of the team, if it has one, and what members changed in the user's files."""
+        branch = await branch_lines(self._session, wanted)
+        if branch is None:
+            return _lines(await diff_lines(self._session, wanted))
+        return branch
 
     @property
     def _members(self) -> list[MemberItem]:

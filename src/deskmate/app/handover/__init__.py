@@ -1,0 +1,5 @@
+"""What becomes of the work of teammates with their own trees.
+
+team_handover  the branch of a team, merged into the user's branch
+tree_removal   trees that nobody needs any more
+"""
