@@ -126,14 +126,14 @@ class TreePlaces:
 
         Raises ToolError if they are too many or too large: they would be copied for each member.
         """
-        if not (self._workspace / INCLUDE).is_file():
+        if not (self.workspace / INCLUDE).is_file():
             return
         names = sorted(self._ignored(f"--exclude-from={INCLUDE}") & self._ignored("--exclude-standard"))
         room = _MAX_INCLUDED_BYTES
         for name in names:
-            if (self._workspace / name).is_symlink():
+            if (self.workspace / name).is_symlink():
                 continue
-            with suppress(NotRegular), resolved(self._workspace, name) as place, opened(place) as fd:
+            with suppress(NotRegular), resolved(self.workspace, name) as place, opened(place) as fd:
                 room -= os.fstat(fd).st_size
                 if room < 0 or len(names) > _MAX_INCLUDED:
                     most = f"{_MAX_INCLUDED:,} files or {_MAX_INCLUDED_BYTES // 1_000_000} MB"
@@ -148,14 +148,14 @@ class TreePlaces:
         words = (
             "-c",
             "core.bare=false",
-            f"--work-tree={self._workspace}",
+            f"--work-tree={self.workspace}",
             "ls-files",
             "-z",
             "--others",
             "--ignored",
             by,
         )
-        printed = GitProgram(self._checkout, self._environ).run(*words, cwd=self._workspace)[1]
+        printed = GitProgram(self.checkout, self.environ).run(*words, cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str) -> None:
