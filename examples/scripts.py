@@ -28,7 +28,7 @@ PARTS: Mapping[str, Part] = {
         use("submit_result", result={"late": ["7"], "why": "in transit since Monday"}),
         "Order 7 is late.",
     ],
-    "yesterday's orders": [use("lookup", order_id="7"), "Order 7 is late: it has been in transit since Monday."],
+    "have not arrived": [use("lookup", order_id="7"), "Order 7 is late: it has been in transit since Monday."],
     "You are ada": [
         use("write_file", path="schema.sql", content="create table books (title);\n"),
         Say(calls=[complete_task(1)]),
