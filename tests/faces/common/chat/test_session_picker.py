@@ -106,7 +106,7 @@ def test_a_screen_goes_over_to_the_team_that_is_chosen(place: ChatProgram) -> No
         screen.type("\x04")
         assert screen.end() == 0
         assert screen.modes == screen.found
-        assert "team main-2: 1 call" in screen.raw.rpartition(LEFT)[2]
+        assert "team main-2: 1 model call" in screen.raw.rpartition(LEFT)[2]
 
 
 def test_resume_without_a_terminal_continues_the_team_used_last(place: ChatProgram) -> None:
