@@ -14,6 +14,7 @@ question_answers  open questions answered from any shell
 sessions          what every session has
 attach            a second screen on a team that another process runs
 handover          what becomes of the work of teammates with their own trees
+image_files       images that the user sends: read and checked, then kept
 cleanup           removing teams
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for

@@ -49,10 +49,11 @@ class Teammate:
 class RunRequest:
     """What to run. `workspace`: the folder to work in. By default it is found from the current folder.
 
-    `goal`: the user's first words, if any. `continues`: continue the named team, or the last one with a message. If
-    false, start a new team, with that name if one is given. `numbered`: the name is that of all runs of a program. A
-    new team gets the first free of NAME, NAME-2, …, and the last one of these is continued. `consent`: which files of
-    the workspace are used. `watched`: a person sees what happens as it happens.
+    `goal`: the user's first words, if any. `images`: files with images to send with them. `continues`: continue the
+    named team, or the last one with a message. If false, start a new team, with that name if one is given. `numbered`:
+    the name is that of all runs of a program. A new team gets the first free of NAME, NAME-2, …, and the last one of
+    these is continued. `consent`: which files of the workspace are used. `watched`: a person sees what happens as it
+    happens.
 
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
@@ -66,6 +67,7 @@ class RunRequest:
     settings: Settings
     continues: bool = False
     numbered: bool = False
+    images: tuple[Path, ...] = ()
     consent: Consent = NO_CONSENT
     watched: bool = True
     tools: tuple[Tool, ...] = ()

@@ -12,6 +12,7 @@ from anyio import CancelScope
 
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.app.cleanup import give_up_abandoned
+from deskmate.app.image_files import keep_images, read_images
 from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
@@ -22,7 +23,7 @@ from deskmate.core.agent.turn_results import edited_files, open_plan
 from deskmate.core.log.names import LEAD, USER, agent_id, log, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.messages import Plain
+from deskmate.core.team.messages import Plain, SentImage
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, status_detail
@@ -134,6 +135,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         _LOG.warning("The workspace is now %s. %s. To continue there, run: %s", place, *beyond)
     # Before anything is created: unusable settings must leave nothing on disk.
     check_request(request)
+    images = await read_images(request.images)
     sandbox, client = await sandbox_and_client(settings, to_any=attended or request.model is not None)
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
     if not (attended and request.watched):
@@ -143,7 +145,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         await _permit(teams.first, request, mode, sandbox, attended=attended)
         await set_up(teams.first, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(teams.first, request.goal)
+        await tell(teams.first, request.goal, await keep_images(place, teams.home, LEAD, images))
         try:
             yield await _team_parts(place, request, client, sandbox, teams), teams
         finally:
@@ -165,6 +167,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
     Signing(settings.state, place).check(asked)
     name = home_of(place, asked)
     check_request(request)
+    images = await read_images(request.images)
     sandbox, client = await sandbox_and_client(settings, to_any=attended or request.model is not None)
     async with client, _home(place, name, settings, feed, create=False) as teams:
         first = teams.first
@@ -173,7 +176,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
         await _go_on(place, request, sandbox, first, attended=attended)
         await set_up(first, request)
         # At once, so that a kill from now on does not lose it.
-        await tell(first, request.goal)
+        await tell(first, request.goal, await keep_images(place, name, LEAD, images))
         if await teams.reopen():
             await _go_on(place, request, sandbox, teams.current, attended=attended)
         yield await _team_parts(place, request, client, sandbox, teams), teams
@@ -262,10 +265,10 @@ async def _permit(
     await permit(team_state.roster, policy)
 
 
-async def tell(team_state: TeamState, words: str | None) -> None:
+async def tell(team_state: TeamState, words: str | None, images: tuple[SentImage, ...] | None = None) -> None:
     """Send words to the lead in the user's name, if there are any."""
     if words:
-        await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words))
+        await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words, images=images))
 
 
 async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:

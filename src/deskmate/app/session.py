@@ -3,7 +3,7 @@
 Faces show a session and pass on what the user types. They keep no state. `runner` opens the team and runs the lead.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -82,26 +82,27 @@ class Session(TeamSession):
         """
         return await to_rest(self._teams, self._agent, told=told)
 
-    async def ask(self, text: str | None) -> Outcome:
+    async def ask(self, text: str | None, *, images: Sequence[str | Path] = ()) -> Outcome:
         """Say something to the lead, and return the outcome once nobody is working any more.
 
         That is also the case if everybody who works waits for the answer to a question. Then `outcome.end` is `asking`.
-        After `answer`, None waits for the rest. Raises RunStopped if the lead cannot continue.
+        After `answer`, None waits for the rest. `images`: as for `say`. Raises RunStopped if the lead cannot continue.
         """
-        async with aclosing(self.stream(text)) as events:
+        async with aclosing(self.stream(text, images=images)) as events:
             (end,) = [event async for event in events if isinstance(event, TurnEnded)]
         return end.outcome.checked()
 
-    async def stream(self, text: str | None) -> AsyncGenerator[Event, None]:
+    async def stream(self, text: str | None, *, images: Sequence[str | Path] = ()) -> AsyncGenerator[Event, None]:
         """Say something to the lead, and yield what happens until nobody is working. The last event is TurnEnded.
 
-        None says nothing and waits. Raises Refused if another `stream` or `ask` of this session is running.
+        None says nothing and waits. `images`: files with images to send with the text. Raises Refused if another
+        `stream` or `ask` of this session is running, and BadInput as `say` does.
         """
         start = await TurnStart.of(self._teams, self._agent, self._ends)
         self._ends = start.entries
         if text is None:
             start = replace(start, answer_after=self._agent.transcript.asked_at)
-        async with aclosing(self.events.of_turn(self.say, text)) as events:
+        async with aclosing(self.events.of_turn(partial(self.say, images=images), text)) as events:
             async for event in events:
                 yield event
         yield TurnEnded(await start.outcome(self._teams, self._agent, self._end()))

@@ -48,6 +48,7 @@ class RunOptions(TypedDict, total=False):
     result_type: Any
     on_event: OnEvent | None
     on_question: OnQuestion | None
+    images: Sequence[str | Path]
 
 
 class Team:
@@ -103,9 +104,10 @@ class Team:
 
         `result_type`: a pydantic model, or any type that pydantic can check. The lead must submit a result of that
         type, which is `outcome.result`. `on_event`: called with each event. `on_question`: called with each question,
-        returns "yes", "always" or "no", and may be async. Without it, what would need permission is denied. Cancelling
-        is safe: what was done is kept, and `resume` continues. Raises RunStopped if the lead cannot finish, for example
-        because its model does not answer or a limit is reached, and NoResult.
+        returns "yes", "always" or "no", and may be async. Without it, what would need permission is denied. `images`:
+        files with images to send with the goal. Cancelling is safe: what was done is kept, and `resume` continues.
+        Raises RunStopped if the lead cannot finish, for example because its model does not answer or a limit is
+        reached, and NoResult.
         """
         return await self._play(replace(self._agreed(), goal=_checked(goal)), options)
 
@@ -140,6 +142,7 @@ class Team:
         wanted = result_tool(options["result_type"]) if options.get("result_type") is not None else None
         on_event, on_question = options.get("on_event"), options.get("on_question")
         request = replace(request, lead_tools=(wanted,)) if wanted else request
+        request = replace(request, images=_with_goal(request.goal, options.get("images", ())))
         opened = reopened if request.continues else founded
         async with (
             opened(request, Feed(), attended=on_question is not None) as (team_parts, teams),
@@ -191,10 +194,13 @@ async def run(
     result_type: Any = None,
     on_event: OnEvent | None = None,
     on_question: OnQuestion | None = None,
+    images: Sequence[str | Path] = (),
     **options: Unpack[TeamOptions],
 ) -> Outcome:
     """Give a new team a goal and return the outcome. The options are those of `Team`, and `Team.run` says the rest."""
-    return await Team(**options).run(goal, result_type=result_type, on_event=on_event, on_question=on_question)
+    return await Team(**options).run(
+        goal, result_type=result_type, on_event=on_event, on_question=on_question, images=images
+    )
 
 
 def run_sync(
@@ -203,16 +209,25 @@ def run_sync(
     result_type: Any = None,
     on_event: OnEvent | None = None,
     on_question: OnQuestion | None = None,
+    images: Sequence[str | Path] = (),
     **options: Unpack[TeamOptions],
 ) -> Outcome:
     """Do the same as `run` in a program that is not async."""
-    return Team(**options).run_sync(goal, result_type=result_type, on_event=on_event, on_question=on_question)
+    return Team(**options).run_sync(
+        goal, result_type=result_type, on_event=on_event, on_question=on_question, images=images
+    )
 
 
 def _checked(goal: str) -> str:
     if not goal.strip():
         raise BadInput("The goal is empty", "Say what the team should do.")
     return goal
+
+
+def _with_goal(goal: str | None, images: Sequence[str | Path]) -> tuple[Path, ...]:
+    if images and not goal:
+        raise BadInput("There are images without a goal", "Say what the team should do with them.")
+    return tuple(map(Path, images))
 
 
 def _wait(call: Callable[[], Awaitable[Outcome]]) -> Outcome:

@@ -18,8 +18,8 @@ from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, Think
 from deskmate.core.team.status import Idle, Parked
 from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
-from deskmate.faces.cli.root_commands import MODES
 from deskmate.faces.cli.run_command import LEFT
+from deskmate.faces.cli.run_options import MODES
 from deskmate.runtime.events import Changed, Recorded, Streamed, TeamEvent, TeamStarted
 from tests.faces.fake_app import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, FakeApp, LoggingApp, environment, run_command
 

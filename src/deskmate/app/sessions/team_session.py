@@ -5,13 +5,14 @@ Faces show any of them. `Session` runs the team, and `AttachedSession` looks at 
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from deskmate.app.build import check_model
+from deskmate.app.image_files import keep_images, read_images
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.shown_team import ShownTeam
@@ -195,9 +196,19 @@ class TeamSession(ABC):
         """Return the name of a member as the team spells it, whatever case was typed."""
         return self._team_state.roster.state.spelled(name)
 
-    async def say(self, text: str, to: str = LEAD) -> None:
-        """Send text to a member. Raises UnknownRecipient with who is there."""
-        await self._mailbox.send(to, Plain(content=text))
+    async def say(self, text: str, to: str = LEAD, *, images: Sequence[str | Path] = ()) -> None:
+        """Send text to a member, with the images in these files. Raises UnknownRecipient with who is there.
+
+        Raises BadInput if an image is missing or no model can take it. Nothing is sent then.
+        """
+        if not images:
+            await self._mailbox.send(to, Plain(content=text))
+            return
+        files = await read_images(images)
+        name = self._teammate(to).name
+        # A lead has its blobs in its first team, whatever team it works in.
+        kept = await keep_images(self.workspace, self.home if name == LEAD else self.team, name, files)
+        await self._mailbox.send(name, Plain(content=text, images=kept))
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Send text to every member of the team. Return who was reached."""

@@ -25,7 +25,7 @@ from deskmate.core.prompt.prompts import (
     Told,
     ToolSpec,
 )
-from deskmate.core.prompt.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
+from deskmate.core.prompt.rendering import CLEARED, Numbered, envelopes, framed_summary, pictures_in, told_texts
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.team.tasks import BoardState
@@ -78,14 +78,12 @@ def _passage_tokens(passage: Passage) -> int:
 
 def _block_tokens(block: TextBlock | ResultBlock | ThinkingBlock | CallBlock) -> int:
     match block:
-        case TextBlock(text=text):
-            return _tokens(text)
+        case TextBlock(text=text, images=images) | ResultBlock(text=text, images=images):
+            return _tokens(text) + IMAGE_TOKENS * len(images)
         case ThinkingBlock(text=text, signature=signature):
             return _tokens(text, signature) if signature else 0
         case CallBlock(tool=tool, arguments=arguments):
             return _tokens(tool, _json(arguments))
-        case ResultBlock(text=text, images=images):
-            return _tokens(text) + IMAGE_TOKENS * len(images)
 
 
 def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
@@ -136,7 +134,8 @@ def entry_tokens(number: int, entry: Entry, cleared: int) -> int:
             whole = number > cleared
             return BLOCK_TOKENS + (_tokens(text) + IMAGE_TOKENS * len(images) if whole else _tokens(CLEARED))
         case _:
-            return sum(BLOCK_TOKENS + _tokens(text) for text in told_texts(entry))
+            shown = sum(len(pictures_in(one)) for one in envelopes(entry)) if isinstance(entry, Heard) else 0
+            return sum(BLOCK_TOKENS + _tokens(text) for text in told_texts(entry)) + IMAGE_TOKENS * shown
 
 
 def _thought(block: Mapping[str, Any]) -> list[str]:
@@ -293,7 +292,8 @@ def _cut(text: str, cap: int) -> str:
 def halved(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """Return about the newer half of well-formed passages, still well formed, with no call without its result.
 
-    To halve it again, call this again. The last block told always stays, but is cut itself if it is the only one.
+    To halve it again, call this again. The last block told always stays, but is cut itself if it is the only one. The
+    first passage keeps no pictures.
     """
     sizes = [_passage_tokens(passage) for passage in passages]
     # The tokens after each passage. Of the first passage kept, only the text stays.
@@ -301,7 +301,8 @@ def halved(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     starts = [place for place, passage in enumerate(passages) if place and isinstance(passage, Told)]
     start = next((place for place in starts if behind[place] <= sum(sizes) // 2), 0)
     first = passages[start]
-    words = [block for block in first.blocks if isinstance(block, TextBlock) and block.text != LEFT_OUT]
+    texts = (block.text for block in first.blocks if isinstance(block, TextBlock))
+    words = [TextBlock(text) for text in texts if text != LEFT_OUT]
     if not start:
         words = words[len(words) // 2 :] if len(words) > 1 else [half for block in words for half in _later_half(block)]
     return Told((TextBlock(LEFT_OUT), *words)), *passages[start + 1 :]

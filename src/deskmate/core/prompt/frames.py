@@ -29,6 +29,7 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
     Undeliverable,
     read_envelope,
+    sent_images,
     summarise,
 )
 from deskmate.core.team.tasks import Note
@@ -56,16 +57,19 @@ _LINE_END = re.compile(r"\r\n?")
 def message_text(envelope: Envelope) -> str | None:
     """Return a message as its recipient's model reads it; None if no model reads its kind.
 
-    The user's words to the lead are the conversation itself and have no frame. Everything else is framed.
+    The user's words to the lead are the conversation itself and have no frame. Everything else is framed. Each image
+    that the user sent has a line after it.
     """
+    shown = [unframed(f"[image: {image.facts}, saved in {image.blob}]") for image in sent_images(envelope)]
     if envelope.sender == USER and envelope.recipient == LEAD and isinstance(envelope.message, Plain):
-        return unframed(envelope.message.content) or EMPTY_MESSAGE
+        words = unframed(envelope.message.content)
+        return "\n".join(filter(None, (words, *shown))) or EMPTY_MESSAGE
     read = _as_read(envelope)
     if read is None:
         return None
     body, attributes = read
     told = framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
-    return "\n".join(filter(None, (told, unframed(_next_step(envelope)))))
+    return "\n".join(filter(None, (told, *shown, unframed(_next_step(envelope)))))
 
 
 def _next_step(envelope: Envelope) -> str:

@@ -16,10 +16,19 @@ T = TypeVar("T")
 
 
 @frozen
+class Image:
+    """A picture kept in a blob of the workspace, such as `image/png` in `.teams/main/blobs/lead-12-0.png`."""
+
+    media_type: str
+    blob: str
+
+
+@frozen
 class TextBlock:
-    """Text."""
+    """Text. `images`: pictures that the user sent with it. What a model says has none."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @frozen
@@ -46,14 +55,6 @@ class CallBlock:
     tool: str
     arguments: Mapping[str, Any]
     flaw: str = ""
-
-
-@frozen
-class Image:
-    """A picture kept in a blob of the workspace, such as `image/png` in `.teams/main/blobs/lead-12-0.png`."""
-
-    media_type: str
-    blob: str
 
 
 @frozen

@@ -36,6 +36,7 @@ from deskmate.core.prompt.frames import (
     task_text,
     unframed,
 )
+from deskmate.core.prompt.picture_formats import PICTURE_TYPES
 from deskmate.core.prompt.prompts import (
     CallBlock,
     Given,
@@ -48,7 +49,7 @@ from deskmate.core.prompt.prompts import (
     ThinkingBlock,
     Told,
 )
-from deskmate.core.team.messages import Envelope, read_envelope
+from deskmate.core.team.messages import Envelope, read_envelope, sent_images
 from deskmate.core.team.tasks import Note
 
 GO_ON = "Continue with your work."
@@ -140,9 +141,11 @@ class Rendered:
 
     def _hear(self, number: int, entry: Heard) -> None:
         for place, envelope in enumerate(envelopes(entry)):
-            if self._heard.setdefault(envelope.id, (number, place)) == (number, place):
-                text = message_text(envelope)
-                self._words += [TextBlock(text)] if text else []
+            is_first = self._heard.setdefault(envelope.id, (number, place)) == (number, place)
+            if is_first and (text := message_text(envelope)):
+                images = pictures_in(envelope)
+                self._words.append(TextBlock(text, images))
+                self._blobs.update(image.blob for image in images)
         self._words += [TextBlock(text) for text in damage_texts(entry)]
 
     def _say(self, number: int, entry: Said) -> None:
@@ -208,6 +211,13 @@ def envelopes(entry: Heard) -> Iterator[Envelope]:
         envelope = read_envelope(body)
         if not isinstance(envelope, Foreign):
             yield envelope
+
+
+def pictures_in(envelope: Envelope) -> tuple[Image, ...]:
+    """Return the pictures of a message that a model can see."""
+    return tuple(
+        Image(image.media_type, image.blob) for image in sent_images(envelope) if image.media_type in PICTURE_TYPES
+    )
 
 
 def damage_texts(entry: Heard) -> list[str]:

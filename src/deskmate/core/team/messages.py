@@ -4,13 +4,14 @@ Each kind is a frozen class, told apart by `type`. On disk an envelope and its m
 .sender` works. Only the kind of a message has control effects, never the text inside.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from pydantic import StrictBool
+from pydantic import BaseModel, ConfigDict, StrictBool
 
 from deskmate.core.log.facts import Fact, Foreign, reader
-from deskmate.core.log.names import is_call, known_name
+from deskmate.core.log.names import USER, is_call, known_name
 from deskmate.core.log.records import RECORD_CAP, Item, Json, Record, encode
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName, TooLarge
@@ -26,12 +27,37 @@ _SECONDS_CAP = 1e12
 _OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
 
 
+class SentImage(BaseModel):
+    """An image that the user sent with a message. `blob`: where its recipient reads it. `size`: in bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    media_type: str
+    blob: str
+    name: str
+    size: int
+    width: int
+    height: int
+
+    @property
+    def facts(self) -> str:
+        """Its name, its size in pixels and its size in bytes."""
+        size = f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{math.ceil(self.size / 1e3)} kB"
+        return f"{' '.join(self.name.split())}, {self.width}x{self.height}, {size}"
+
+    @property
+    def label(self) -> str:
+        """What a conversation shows for it."""
+        return f"[{self.facts}]"
+
+
 class Plain(Fact):
-    """A message to one member."""
+    """A message to one member. Only the user sends images."""
 
     type: Literal["message"] = "message"
     content: str
     summary: str = ""
+    images: tuple[SentImage, ...] | None = None
 
 
 class Broadcast(Fact):
@@ -244,6 +270,12 @@ def check_size(envelope: Envelope) -> None:
         raise TooLarge(
             f"This message has {size} bytes, and at most {BODY_CAP} fit. Write the text to a file and send its path."
         )
+
+
+def sent_images(envelope: Envelope) -> tuple[SentImage, ...]:
+    """Return the images that the user sent with a message. From anybody else they do not count."""
+    message = envelope.message
+    return (message.images or ()) if isinstance(message, Plain) and envelope.sender == USER else ()
 
 
 def summarise(content: str, summary: str = "") -> str:

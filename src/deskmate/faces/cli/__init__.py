@@ -3,6 +3,7 @@
 main              the entry point: version, exit codes, uncaught errors
 root_commands     run, resume, demo and the other main commands, with their help
 team_commands     commands that look at a team or act on it
+run_options       the options of the commands that run a team
 run_command       run and resume, from arguments to exit code
 demo_command      the demo: plays it, kills it and resumes it
 demo_act          one act of the demo, in a process of its own

@@ -3,26 +3,21 @@
 Each command passes its arguments to the module that carries it out. Docstrings of commands are their help.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from deskmate.faces.cli import shell_completion
+from deskmate.faces.cli.run_options import headless_options, mode_option, options
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
-from deskmate.faces.common.command_start import Speaking, amount_of, at_terminal, bounded, from_stdin, importing
+from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
 from deskmate.faces.common.exit_codes import EXIT_CODES_EPILOG
 
 if TYPE_CHECKING:
     from deskmate.app import RunRequest
-
-MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
-OUTPUTS = ("text", "json", "stream-json")
-LAUNCHERS, MERGES = ("inline", "process"), ("ask", "auto", "leave")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 EPILOG = """
 \b
@@ -58,67 +53,6 @@ To enable completion in every new shell, run one of these once:
 """
 
 
-def _options(command: Command) -> Command:
-    for option in (
-        click.option(
-            "--delegate/--no-delegate",
-            default=None,
-            help="Make the lead leave all work on files and commands to its teammates.",
-        ),
-        click.option(
-            "--sandbox/--no-sandbox",
-            default=None,
-            help="Run commands in a sandbox limited to the workspace (default).",
-        ),
-        click.option(
-            "--launcher",
-            type=click.Choice(LAUNCHERS),
-            help="Run new teammates in this process (inline), or each in its own process.",
-        ),
-        click.option("--merge", type=click.Choice(MERGES), help="At the end, merge the team's branch, or say how."),
-        click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
-        click.option("--max-calls", type=click.IntRange(min=1), help="Allow at most this many model calls at once."),
-        click.option("--max-members", type=click.IntRange(min=0), help="Allow at most this many teammates."),
-        click.option(
-            "--max-time",
-            metavar="SECONDS",
-            type=amount_of("seconds", "--max-time 600"),
-            help="End the run after this time, and stop everything that is still running.",
-        ),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
-        click.option(
-            "--max-cost",
-            metavar="DOLLARS",
-            type=amount_of("dollars", "--max-cost 2.50"),
-            help="Stop when this much is spent.",
-        ),
-        click.option("--model", metavar="PROVIDER:MODEL", help="Use this model."),
-        click.option(
-            "--trust",
-            "trusts",
-            is_flag=True,
-            help="Trust the notes, settings and skills in this folder as they are now, for this run only.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def _mode_option(words: str) -> Callable[[Command], Command]:
-    return click.option(
-        "--permission-mode",
-        type=click.Choice(MODES),
-        help=f"Choose what happens to tool calls that no rule covers. {words}",
-    )
-
-
-def _headless_options(command: Command) -> Command:
-    output = click.option(
-        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
-    )
-    return _options(_mode_option("Nobody can answer, so a call that needs permission is denied.")(output(command)))
-
-
 @click.group(
     cls=Speaking,
     epilog=EPILOG + EXIT_CODES_EPILOG,
@@ -139,8 +73,8 @@ def _headless_options(command: Command) -> Command:
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the most recently used team.")
 @click.option("-r", "--resume", "picks", is_flag=True, help="Choose from a list which team to continue.")
-@_mode_option("You are asked if a call needs permission.")
-@_options
+@mode_option("You are asked if a call needs permission.")
+@options
 @click.pass_context
 def deskmate(
     ctx: click.Context,
@@ -260,7 +194,15 @@ def _lacks_terminal_ui() -> bool:
     "--team", metavar="NAME", shell_complete=shell_completion.teams, help="Give the goal to this team instead."
 )
 @click.option("--new-team", metavar="NAME", help="The name of the new team. Default: main, main-2, ...")
-@_headless_options
+@click.option(
+    "--image",
+    "images",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Send this image with the goal. You can repeat this option.",
+)
+@headless_options
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -268,6 +210,7 @@ def run(
     goal: tuple[str, ...],
     team: str | None,
     new_team: str | None,
+    images: tuple[Path, ...],
     output: str,
     trusts: bool,
     **flags: object,
@@ -288,13 +231,13 @@ def run(
 
     place = ctx.meta["workspace"]
     request = request_of(place, bounded(words), team or new_team, flags, continues=team is not None)
-    return carry_out(request, ctx.obj, output=output, trusts=trusts)
+    return carry_out(replace(request, images=images), ctx.obj, output=output, trusts=trusts)
 
 
 @deskmate.command(epilog=EXIT_CODES_EPILOG)
 @click.argument("team", required=False, shell_complete=shell_completion.teams)
 @click.argument("text", required=False)
-@_headless_options
+@headless_options
 @click.pass_context
 def resume(
     ctx: click.Context, /, team: str | None, text: str | None, output: str, trusts: bool, **flags: object

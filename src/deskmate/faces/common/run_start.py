@@ -16,6 +16,7 @@ from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
+from deskmate.faces.common.mentions.image_paths import images_in
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.common.trust_prompt import consent_of
@@ -44,6 +45,7 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     `trusts`: trust everything in the folder, for this run only. Raises BadSettings if no model can be used.
     """
     model_of(request)
+    request = _with_images(request)
     here = at_terminal()
     consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
     return None if consent is None else replace(request.with_consent(consent), watched=here)
@@ -51,7 +53,12 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
 
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
-    return replace(request, goal=words or None, team=None, continues=False)
+    return _with_images(replace(request, goal=words or None, team=None, continues=False))
+
+
+def _with_images(request: RunRequest) -> RunRequest:
+    """Return the request of a conversation with the images that its first words name. Raises Refused."""
+    return replace(request, images=images_in(request.goal or "", workspace_at(request.workspace)))
 
 
 def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:
@@ -68,10 +75,10 @@ def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> 
         warn(str(error))
         chosen = None
     if chosen is not None:
-        return replace(request, goal=None, team=chosen.name, continues=True), bool(chosen.live)
+        return replace(request, goal=None, images=(), team=chosen.name, continues=True), bool(chosen.live)
     if team is None:
         return next_request(request, ""), False
-    return replace(request, goal=None, team=team, continues=True), attaches
+    return replace(request, goal=None, images=(), team=team, continues=True), attaches
 
 
 def model_of(request: RunRequest) -> str:

@@ -6,6 +6,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events
@@ -21,6 +22,7 @@ from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
 from deskmate.faces.common.chat.user_commands import command_in, note_in, without_sign
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
+from deskmate.faces.common.mentions.image_paths import begins_with_image
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.clipboard import copy
@@ -34,10 +36,11 @@ from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
 _MODES = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN)
 
 
-def addressed(text: str, to: str) -> str:
+def addressed(text: str, to: str, workspace: Path) -> str:
     """Return text typed to a member in the form that `Talk` takes. `Talk` sends plain words to the lead."""
     said = without_sign(text)
-    if to == LEAD or (said == text and (text[0] in "/@" or command_in(text) or note_in(text))):
+    is_command = text[0] in "/@" or command_in(text) or note_in(text)
+    if to == LEAD or (said == text and is_command and not begins_with_image(text, workspace)):
         return text
     return f"@{to} {said}"
 
@@ -120,7 +123,7 @@ class DeskmateApp(App[None]):
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
-        carried_out = self._carry_out(addressed(message.text, message.to))
+        carried_out = self._carry_out(addressed(message.text, message.to, self._session.workspace))
         if command_in(message.text):
             # It may take long, and what is typed meanwhile must not wait for it.
             self.run_worker(carried_out, group="commands")

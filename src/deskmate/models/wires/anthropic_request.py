@@ -100,17 +100,20 @@ def _given(passage: Told, pictures: Mapping[str, bytes]) -> list[Message]:
 def _told(block: Given, pictures: Mapping[str, bytes]) -> list[Message]:
     match block:
         case TextBlock(text=text):
-            return [] if is_blank(text) else [_text(text)]
+            return [*([] if is_blank(text) else [_text(text)]), *_images(block, pictures)]
         case ResultBlock():
             return [_result(block, pictures)]
 
 
 def _result(result: ResultBlock, pictures: Mapping[str, bytes]) -> Message:
     text = NO_OUTPUT if is_blank(result.text) else result.text
-    images = [_image(image, pictures) for image in result.images if image.blob in pictures]
-    content = [_text(text), *images]
+    content = [_text(text), *_images(result, pictures)]
     block = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
     return block if result.ok else {**block, "is_error": True}
+
+
+def _images(block: Given, pictures: Mapping[str, bytes]) -> list[Message]:
+    return [_image(image, pictures) for image in block.images if image.blob in pictures]
 
 
 def _image(image: Image, pictures: Mapping[str, bytes]) -> Message:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from deskmate.core.prompt.prompts import Passage, Prompt, ResultBlock, ToolSpec
+from deskmate.core.prompt.prompts import Passage, Prompt, ResultBlock, TextBlock, ToolSpec
 from deskmate.models.wires.request_parts import encode
 
 Message = dict[str, Any]
@@ -58,7 +58,7 @@ class KeptMessages(ABC):
 
     def _keep(self, passage: Passage) -> None:
         self._passages.append(passage)
-        if any(isinstance(block, ResultBlock) and block.images for block in passage.blocks):
+        if any(isinstance(block, TextBlock | ResultBlock) and block.images for block in passage.blocks):
             self._parts.append(passage)
             return
         if not self._parts or not isinstance(self._parts[-1], bytearray):

@@ -1,6 +1,6 @@
 """A prompt as the body of their request.
 
-Tool messages contain only text, so pictures follow in the user message after them.
+Tool messages contain only text, so their pictures follow in the user message after them.
 """
 
 import json
@@ -64,15 +64,29 @@ def _call(block: CallBlock) -> Message:
 
 def _told(passage: Told, pictures: Mapping[str, bytes]) -> list[Message]:
     results = [block for block in passage.blocks if isinstance(block, ResultBlock)]
-    text = _joined(block for block in passage.blocks if isinstance(block, TextBlock))
-    shown = [part for result in results for part in _pictures(result, pictures)]
+    texts = [block for block in passage.blocks if isinstance(block, TextBlock)]
+    shown = [part for result in results for part in _in_result(result, pictures)]
     messages = [_result(result) for result in results]
-    if shown:
-        words = [{"type": "text", "text": text}] if text else []
-        messages.append({"role": "user", "content": [*shown, *words]})
-    elif text or not results:
+    if shown or any(_pictures(block, pictures) for block in texts):
+        messages.append({"role": "user", "content": [*shown, *_parts(texts, pictures)]})
+    elif (text := _joined(texts)) or not results:
         messages.append({"role": "user", "content": text or NOTHING})
     return messages
+
+
+def _parts(texts: Iterable[TextBlock], pictures: Mapping[str, bytes]) -> Iterator[Message]:
+    """Yield texts, joined as far as possible, each followed by its pictures."""
+    waiting: list[TextBlock] = []
+    for block in texts:
+        waiting.append(block)
+        if shown := _pictures(block, pictures):
+            yield from (*_words(waiting), *shown)
+            waiting = []
+    yield from _words(waiting)
+
+
+def _words(texts: Iterable[TextBlock]) -> list[Message]:
+    return [{"type": "text", "text": text}] if (text := _joined(texts)) else []
 
 
 def _result(result: ResultBlock) -> Message:
@@ -80,13 +94,15 @@ def _result(result: ResultBlock) -> Message:
     return {"role": "tool", "tool_call_id": wire_id(result.id), "content": text if result.ok else f"error: {text}"}
 
 
-def _pictures(result: ResultBlock, pictures: Mapping[str, bytes]) -> list[Message]:
-    images = [image for image in result.images if image.blob in pictures]
-    if not images:
-        return []
-    urls = [f"data:{image.media_type};base64,{base64_of(image, pictures)}" for image in images]
+def _in_result(result: ResultBlock, pictures: Mapping[str, bytes]) -> list[Message]:
     title = {"type": "text", "text": f"Images in the result of call {wire_id(result.id)}:"}
-    return [title, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+    return [title, *shown] if (shown := _pictures(result, pictures)) else []
+
+
+def _pictures(block: TextBlock | ResultBlock, pictures: Mapping[str, bytes]) -> list[Message]:
+    images = [image for image in block.images if image.blob in pictures]
+    urls = [f"data:{image.media_type};base64,{base64_of(image, pictures)}" for image in images]
+    return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
 
 
 def _joined(blocks: Iterable[TextBlock]) -> str:

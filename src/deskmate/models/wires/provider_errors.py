@@ -40,6 +40,14 @@ _TOO_LONG = (
     "request_too_large",
 )
 
+# In an error's message: the model takes no pictures. Not a picture that is damaged, too large or of the wrong type.
+_NO_PICTURES = re.compile(
+    r"(?:\bnot|n't) (?:support|accept)(?: \w+)? image(?:s\b| input| content|_url|[.,;]|$)"
+    r"|image(?:s| input|_url)?(?: is| are) (?:not|only) supported|support image input"
+    r"|unknown variant .?image|not a (?:multimodal|vision) model",
+    re.IGNORECASE,
+)
+
 # The status that a provider would have sent if it had found the error before streaming.
 _STATUS: Mapping[str, int] = MappingProxyType(
     {
@@ -149,6 +157,11 @@ class Fault:
         return any(sign in said for sign in _TOO_LONG)
 
     @property
+    def takes_no_pictures(self) -> bool:
+        """Whether it says that the model cannot see pictures."""
+        return bool(_NO_PICTURES.search(self.message))
+
+    @property
     def status(self) -> int:
         """The status it maps to. An unknown error counts as passing."""
         for kind in self.kinds:
@@ -188,6 +201,11 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
         return ModelRejected(f"{at.model} denied access ({status}): {said}", f"Check {at.origin.key or at.setting}.")
     if status in _PASSING:
         return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
+    if fault.takes_no_pictures:
+        return ModelRejected(
+            f"{at.model} cannot take images ({status}): {said}",
+            "Use a model that can: --model at the start, /model in a conversation. Or start a new team without images.",
+        )
     if status == 413 or fault.too_long:
         return PromptTooLong(f"The prompt is too long for {at.model}: {said}")
     if status >= 500:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from deskmate.core.prompt.picture_formats import picture_type
+
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -60,13 +62,11 @@ def image(place: str, media_type: str | None, data: str | None) -> Iterator[str]
     """Yield what is wrong with a picture."""
     if media_type not in IMAGES:
         yield f"{place}: {media_type!r} is none of {', '.join(sorted(IMAGES))}"
-    if not data or not _is_base64(data):
-        yield f"{place}: the picture is no base64"
-
-
-def _is_base64(data: str) -> bool:
     try:
-        base64.b64decode(data, validate=True)
+        found = base64.b64decode(data or "", validate=True)
     except ValueError:
-        return False
-    return True
+        found = b""
+    if not found:
+        yield f"{place}: the picture is no base64"
+    elif picture_type(found) != media_type:
+        yield f"{place}: the picture is not of type {media_type}"

@@ -1,7 +1,7 @@
 """Tools for files.
 
 file_tools    read_file, write_file, edit_file
-file_kinds    text, picture or other, decided by the bytes
+file_kinds    text or other, decided by the bytes
 edits         replacing exactly one place in a text
 diffs         what changed, for a screen
 search_tools  glob, grep

@@ -1,11 +1,10 @@
-"""Text, picture or other, decided by the bytes."""
+"""Text or other, decided by the bytes."""
 
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 
 BOM = "\ufeff"
 
-_PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _OTHERS = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a zip archive"),
@@ -24,13 +23,6 @@ class Text:
     body: str
     bom: str
     faithful: bool
-
-
-def picture_type(data: bytes) -> str | None:
-    """Return the media type of a picture that models can see, or None."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for magic, media_type in _PICTURES if data.startswith(magic)), None)
 
 
 def read_text(path: str, data: bytes) -> Text:

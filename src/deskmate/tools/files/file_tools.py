@@ -31,6 +31,7 @@ from deskmate.core.policy.secret_placeholders import (
     placeholders_in,
     restore,
 )
+from deskmate.core.prompt.picture_formats import MAX_PICTURE_BYTES, picture_type
 from deskmate.core.prompt.prompts import Image
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
@@ -39,14 +40,12 @@ from deskmate.texts import text
 from deskmate.tools.clip import counted, cut, fitting, lines_of
 from deskmate.tools.files.diffs import diff
 from deskmate.tools.files.edits import EditedText, edit
-from deskmate.tools.files.file_kinds import BOM, picture_type, read_text
+from deskmate.tools.files.file_kinds import BOM, read_text
 from deskmate.tools.tool_base import Arguments, Described
 
 MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000
 MAX_LINE_CHARS = 2000
-# Providers accept pictures of 5 MB, counted as base64, which is a third larger than the file.
-MAX_PICTURE_BYTES = 5 * 1024 * 1024 * 3 // 4
 
 
 class PathArguments(Arguments):

@@ -55,7 +55,7 @@ def said(screen: ScreenHarness, words: str) -> list[str]:
     ],
 )
 def test_what_is_no_command_goes_to_whom_the_draft_names(text: str, to: str, taken: str) -> None:
-    assert addressed(text, to) == taken
+    assert addressed(text, to, Path("/")) == taken
 
 
 async def test_what_is_sent_goes_to_who_was_watched_then(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 from deskmate.queries.member_view import look_at_inbox
@@ -111,6 +112,8 @@ class Talk:
     # -- words and commands -----------------------------------------------------------------------
 
     async def _carry_out(self, text: str) -> Lines:
+        if begins_with_image(text, self._session.workspace):
+            return await self._speak(text, LEAD)
         if (said := without_sign(text)) != text:
             return await self._speak(said, LEAD)
         if text.startswith("/"):
@@ -142,6 +145,8 @@ class Talk:
         if self._is_file(name):
             return await self._speak(text[1:], LEAD)
         if name.lower() == ALL:
+            if images_in(words, self._session.workspace):
+                raise Refused("Images can be sent to one member only", "To send them to the lead, leave out @all.")
             reached = await self._session.say_to_all(words)
             return _plain(f"said to {', '.join(reached)}")
         return await self._speak(words, name)
@@ -153,10 +158,11 @@ class Talk:
 
     async def _speak(self, words: str, to: str) -> Lines:
         """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
-        short = short_answer(words)
+        images = images_in(words, self._session.workspace)
+        short = None if images else short_answer(words)
         if short and (answered := await self.answers.answer_short(*short, to)) is not None:
             return _lines(answered)
-        await self._session.say(self.commands.with_news(words) if to == LEAD else words, to=to)
+        await self._session.say(self.commands.with_news(words) if to == LEAD else words, to=to, images=images)
         if to == LEAD:
             self.commands.told()
         said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
@@ -174,6 +180,8 @@ class Talk:
             if command.name == "quit":
                 return Feedback(leaves=True)
             if command.name == "clear":
+                # Before this team is left: there is no way back to the text.
+                images_in(rest, self._session.workspace)
                 return Feedback(leaves=True, next_words=rest)
             if command.name == "resume" and not rest:
                 if not self._actions.picks:

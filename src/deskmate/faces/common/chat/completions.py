@@ -1,7 +1,8 @@
 """What a menu offers for the word that is being typed: commands after `/`, members and files after `@`.
 
 `word_at` finds the word, `command_completions` and `mention_completions` say what fits. Faces show it and insert the
-chosen one. A file is inserted as its path, without the sign: agents read it when they need it.
+chosen one. A file is inserted as its path, without the sign: agents read it when they need it. An image keeps the sign,
+because it is sent with the message.
 """
 
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from deskmate.core.log.names import ALL
 from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.mentions.image_paths import is_image, mention_of
 
 OFFERED = 50
 # As many as `find` returns. If it returns fewer, there are no others.
@@ -66,7 +68,7 @@ def mention_completions(typed: str, members: Iterable[tuple[str, str]], files: S
 
 def file_completions(typed: str, files: Sequence[str]) -> list[Completion]:
     """Return the files that fit."""
-    return _ranked(typed, [Completion(path, f"{_quoted(path)} ") for path in files], lambda one: one.name)
+    return _ranked(typed, [Completion(path, f"{_typed(path)} ") for path in files], lambda one: one.name)
 
 
 def is_path(workspace: Path, name: str) -> bool:
@@ -78,7 +80,9 @@ def is_path(workspace: Path, name: str) -> bool:
         return False
 
 
-def _quoted(path: str) -> str:
+def _typed(path: str) -> str:
+    if is_image(path):
+        return mention_of(path)
     return f'"{path}"' if re.search(r"\s", path) else path
 
 

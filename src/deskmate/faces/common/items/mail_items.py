@@ -41,8 +41,9 @@ class MailItem:
 
     @property
     def words(self) -> str:
-        """What it says."""
-        return self._parted[0]
+        """What it says, and a label for each image."""
+        labels = [image.label for image in messages.sent_images(self.envelope)]
+        return "\n".join(filter(None, (self._parted[0], *labels)))
 
     @property
     def additions(self) -> tuple[Addition, ...]:

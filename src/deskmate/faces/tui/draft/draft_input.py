@@ -19,6 +19,7 @@ from deskmate.faces.common.chat.completions import (
     mention_completions,
     word_at,
 )
+from deskmate.faces.common.mentions.image_paths import as_mention
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.tui.draft.draft_menu import DraftMenu
 from deskmate.faces.tui.draft.pasted_lines import MOST_LINES, PastedTexts
@@ -291,8 +292,12 @@ class Draft(TextArea):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert a text. If it has many lines, a label stands for it."""
+        """Insert a text. If it has many lines, a label stands for it. The path of an image becomes a mention."""
         self.note_typing()
+        if mention := as_mention(text):
+            before = self._before_cursor[-1:]
+            self.insert(f"{' ' if before.strip() else ''}{mention} ")
+            return
         self.insert(self._pasted.label(clean(text.replace("\r\n", "\n").replace("\r", "\n"))))
 
     def action_delete_left(self) -> None:

@@ -1,0 +1,78 @@
+"""The options of the commands that run a team."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from deskmate.faces.common.command_start import amount_of
+
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
+OUTPUTS = ("text", "json", "stream-json")
+LAUNCHERS, MERGES = ("inline", "process"), ("ask", "auto", "leave")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(command: Command) -> Command:
+    """Add the options of everything that runs a team."""
+    for option in (
+        click.option(
+            "--delegate/--no-delegate",
+            default=None,
+            help="Make the lead leave all work on files and commands to its teammates.",
+        ),
+        click.option(
+            "--sandbox/--no-sandbox",
+            default=None,
+            help="Run commands in a sandbox limited to the workspace (default).",
+        ),
+        click.option(
+            "--launcher",
+            type=click.Choice(LAUNCHERS),
+            help="Run new teammates in this process (inline), or each in its own process.",
+        ),
+        click.option("--merge", type=click.Choice(MERGES), help="At the end, merge the team's branch, or say how."),
+        click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Allow at most this many model calls at once."),
+        click.option("--max-members", type=click.IntRange(min=0), help="Allow at most this many teammates."),
+        click.option(
+            "--max-time",
+            metavar="SECONDS",
+            type=amount_of("seconds", "--max-time 600"),
+            help="End the run after this time, and stop everything that is still running.",
+        ),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
+        click.option(
+            "--max-cost",
+            metavar="DOLLARS",
+            type=amount_of("dollars", "--max-cost 2.50"),
+            help="Stop when this much is spent.",
+        ),
+        click.option("--model", metavar="PROVIDER:MODEL", help="Use this model."),
+        click.option(
+            "--trust",
+            "trusts",
+            is_flag=True,
+            help="Trust the notes, settings and skills in this folder as they are now, for this run only.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def mode_option(words: str) -> Callable[[Command], Command]:
+    """Return the option of the permission mode. `words`: what happens to calls that need permission."""
+    return click.option(
+        "--permission-mode",
+        type=click.Choice(MODES),
+        help=f"Choose what happens to tool calls that no rule covers. {words}",
+    )
+
+
+def headless_options(command: Command) -> Command:
+    """Add the options of a run that nobody attends."""
+    output = click.option(
+        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
+    )
+    return options(mode_option("Nobody can answer, so a call that needs permission is denied.")(output(command)))

@@ -1,0 +1,4 @@
+"""What a typed text names, beside its words.
+
+image_paths  images, as they are typed, dropped or pasted
+"""
