@@ -221,7 +221,7 @@ class Format(NamedTuple):
 
 
 FORMATS = [
-    Format("mail", messages.KINDS, messages.read_envelope),
+    Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage,)),
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt,)),

@@ -9,14 +9,26 @@ After that its folder is never made again.
 
 from pathlib import Path
 
-from deskmate.core.agent.entries import Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.team.messages import Envelope, Plain, SentImage
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
 from tests.formats.make import Line, file_of
 
 HERE = Path(__file__).parent / "v3"
 
+SHOT = SentImage(
+    media_type="image/png",
+    blob=".teams/demo/blobs/lead-0123456789012345-678901.png",
+    name="größer 漢字.png",
+    size=84_213,
+    width=1024,
+    height=768,
+)
+SEEN = Envelope("user:1", "user", "lead", 1760000068.5, Plain(content="what is wrong in @shot.png?", images=(SHOT,)))
+
 LEAD: list[Line] = [
     Started(name="lead", prompt="Make the tests pass.", roster=1),
+    Heard(box="mail/lead", after=0, upto=1, mail=(SEEN.body(),)),
     Said(text="I read them all."),
     SummaryRequested(focus="the schema: größer 漢字"),
     SummaryDropped(),
@@ -39,6 +51,7 @@ BOARD: list[Line] = [
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "board": ("tasks/demo/board.jsonl", BOARD),
+    "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN]),
 }
 
 

@@ -20,7 +20,7 @@ from deskmate.core.team import board_fold, members, roster_fold, roster_records,
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Member, RosterState
-from deskmate.core.team.messages import Envelope
+from deskmate.core.team.messages import Envelope, SentImage
 from deskmate.core.team.spending import Spending, Sum
 from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.core.team.tasks import BoardState, Note, Receipt, Task
@@ -46,6 +46,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
     Receipt,
     PlanVerdict,
     CapsSet,
+    SentImage,
 )
 NEVER_SET = {("RosterLossAccepted", "by"), ("BoardLossAccepted", "cause"), ("Returned", "cause")}
 

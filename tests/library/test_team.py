@@ -33,9 +33,11 @@ from deskmate import (
     run_sync,
     tool,
 )
+from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.testing import Say, ScriptedModel, Use
 from deskmate.testing.team_scripts import complete_task
 from tests.runtime.team_process import until
+from tests.sample_images import png
 
 pytestmark = pytest.mark.anyio
 SOON = 30.0
@@ -449,3 +451,27 @@ def test_importing_a_name_imports_no_screen_and_no_command_line() -> None:
     words = "import sys; from deskmate import Team, tool; print(*(n for n in ('textual', 'click') if n in sys.modules))"
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == []
+
+
+async def test_images_are_sent_with_the_goal_of_a_run_and_of_its_continuation(place: Path) -> None:
+    (place / "shot.png").write_bytes(png(40, 30))
+    model = ScriptedModel(["A grey square.", "Still grey."])
+    team = Team(model=model, workspace=place)
+    await team.run("What is this?", images=[place / "shot.png"])
+    await team.resume("And this?", images=[str(place / "shot.png")])
+    assert [len(prompt.pictures) for prompt in model.prompts] == [1, 1]
+    assert [block.images != () for block in _texts(model.prompts[1])] == [True, True]
+
+
+async def test_images_without_a_goal_or_without_a_file_are_refused(place: Path) -> None:
+    team = Team(model=ScriptedModel([]), workspace=place)
+    with pytest.raises(BadInput, match=r"gone\.png"):
+        await team.run("What is this?", images=[place / "gone.png"])
+    with pytest.raises(BadInput, match="goal"):
+        await team.resume(images=[place / "gone.png"])
+    assert not (place / ".teams").exists()
+
+
+def _texts(prompt: Prompt) -> list[TextBlock]:
+    told = (block for passage in prompt.passages if isinstance(passage, Told) for block in passage.blocks)
+    return [block for block in told if isinstance(block, TextBlock)]

@@ -35,12 +35,13 @@ tools = st.builds(
     st.just({"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": False}),
 )
 words = st.builds(TextBlock, texts)
+mail = st.builds(TextBlock, texts, st.sampled_from([(), IMAGES[:1], IMAGES]))
 
 
 @st.composite
 def passages(draw: st.DrawFn) -> tuple[Passage, ...]:
     """Alternating, begun and ended by one that is told; each call has its one result in the next."""
-    found: list[Passage] = [Told(tuple(draw(st.lists(words, min_size=1, max_size=2))))]
+    found: list[Passage] = [Told(tuple(draw(st.lists(words | mail, min_size=1, max_size=2))))]
     for step in range(draw(st.integers(0, 3))):
         calls = draw(
             st.lists(
@@ -54,7 +55,7 @@ def passages(draw: st.DrawFn) -> tuple[Passage, ...]:
             ResultBlock(call.id, draw(texts), draw(st.booleans()), draw(st.sampled_from([(), IMAGES[:1], IMAGES])))
             for call in calls
         ]
-        told = draw(st.lists(words, min_size=not calls, max_size=2))
+        told = draw(st.lists(words | mail, min_size=not calls, max_size=2))
         found.append(Told((*results, *told)))
     return tuple(found)
 

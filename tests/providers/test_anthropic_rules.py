@@ -9,6 +9,7 @@ import pytest
 
 from deskmate.testing.formats.anthropic_format import sealed, signature
 from deskmate.testing.formats.conversations import flaws
+from tests.sample_images import png
 
 EPHEMERAL = {"type": "ephemeral"}
 SCHEMA = {"type": "object", "properties": {}}
@@ -31,7 +32,7 @@ def result(id_: str, **fields: Any) -> dict[str, Any]:
 
 
 def picture() -> dict[str, Any]:
-    data = base64.b64encode(b"\x89PNG").decode()
+    data = base64.b64encode(png()).decode()
     return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
 
@@ -209,6 +210,7 @@ def test_a_block_that_cannot_be_read_is_named(at: tuple[int, int], change: dict[
         ({"data": ""}, "the picture is no base64"),
         ({"data": "not base64"}, "the picture is no base64"),
         ({"data": "abc"}, "the picture is no base64"),
+        ({"media_type": "image/webp"}, "the picture is not of type image/webp"),
     ],
 )
 def test_a_picture_that_cannot_be_seen_is_named(change: dict[str, Any], flaw: str) -> None:

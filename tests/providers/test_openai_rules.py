@@ -1,10 +1,12 @@
 """What the chat completions format asks: a good conversation passes; of each rule a planted violation is named."""
 
+import base64
 from typing import Any
 
 import pytest
 
 from deskmate.testing.formats.conversations import flaws
+from tests.sample_images import png
 
 NAME = "[a-zA-Z0-9_-]{1,64}"
 
@@ -23,6 +25,9 @@ def result(id_: str, content: Any = "done") -> dict[str, Any]:
 
 def asks(content: Any) -> dict[str, Any]:
     return {"role": "user", "content": content}
+
+
+PNG = base64.b64encode(png()).decode()
 
 
 def picture(url: Any) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def good() -> dict[str, Any]:
             calls(call("a-1"), call("a.2", arguments="{broken")),
             result("a.2", ""),
             result("a-1", [{"type": "text", "text": "one"}]),
-            asks([{"type": "text", "text": "see"}, picture("data:image/png;base64,iVBO")]),
+            asks([{"type": "text", "text": "see"}, picture(f"data:image/png;base64,{PNG}")]),
             {"role": "assistant", "content": "ok"},
             {"role": "developer", "content": "be brief"},
             asks("thanks"),
@@ -98,6 +103,7 @@ CONTENT = "the content must be a text that is not empty or a list of at least on
         (asks([{"type": "audio"}]), ".content.0: a part of type 'audio' does not belong here"),
         (asks([picture("data:image/png,a")]), ".content.0: image_url needs a data URL in base64"),
         (asks([picture("data:image/png;base64,???")]), ".content.0: the picture is no base64"),
+        (asks([picture(f"data:image/gif;base64,{PNG}")]), ".content.0: the picture is not of type image/gif"),
         (
             asks([picture("data:text/html;base64,iVBO")]),
             ".content.0: 'text/html' is none of image/gif, image/jpeg, image/png, image/webp",

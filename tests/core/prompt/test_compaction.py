@@ -37,6 +37,7 @@ from deskmate.core.prompt.compaction import (
     UNANSWERED_CAP,
     clearable,
     context_tokens,
+    entry_tokens,
     estimate,
     halved,
     is_full,
@@ -59,7 +60,7 @@ from deskmate.core.team import roster_fold
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import EMPTY as NOBODY
 from deskmate.core.team.members import RosterState
-from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
+from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, SentImage, ShutdownRequest
 from deskmate.core.team.roster_records import Joined, TeamFounded
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Claimed, Completed, Created
@@ -111,10 +112,28 @@ def test_a_prompt_is_estimated_by_its_bytes_and_its_pictures() -> None:
     assert estimate((one, one)) == 2 * estimate((one,)) == 216
     images = (Image("image/png", "a"),) * 2
     bare, shown = (Told((ResultBlock("i", "x", images=given),)) for given in ((), images))
+    sent = Told((TextBlock("x", images),))
+    assert estimate([sent]) == estimate([Told((TextBlock("x"),))]) + 2 * IMAGE_TOKENS
     assert estimate((shown,)) - estimate((bare,)) == 2 * IMAGE_TOKENS
     signed, unsigned = (Spoke((ThinkingBlock("x" * 350, given),)) for given in ("s", ""))
     assert estimate((signed,)) > 100 > estimate((unsigned,))
     assert estimate((Spoke((CallBlock("i", "t", {"a": "x" * 350}),)),)) > 100
+
+
+def test_images_of_the_user_that_came_after_the_last_answer_are_estimated() -> None:
+    image = SentImage(media_type="image/png", blob="a.png", name="a.png", size=1, width=1, height=1)
+    bare, shown = (
+        Heard(box="mail/lead", after=0, upto=1, mail=(Envelope("1", USER, LEAD, 1.0, message).body(),))
+        for message in (Plain(content="see"), Plain(content="see", images=(image,) * 2))
+    )
+    more = entry_tokens(1, shown, 0) - entry_tokens(1, bare, 0)
+    assert 2 * IMAGE_TOKENS < more < 2 * IMAGE_TOKENS + 100
+
+
+def test_too_long_images_of_the_user_are_left_out_with_the_older_half() -> None:
+    image = Image("image/png", "a.png")
+    halves = halved([Told((TextBlock("see"), TextBlock("this", (image,))))])
+    assert halves == (Told((TextBlock(LEFT_OUT), TextBlock("this"))),)
 
 
 def test_what_the_provider_counted_is_trusted_and_what_came_after_estimated() -> None:

@@ -51,7 +51,7 @@ from deskmate.core.prompt.rendering import (
     passages,
     spoken,
 )
-from deskmate.core.team.messages import Envelope, Interrupt, Message, Plain
+from deskmate.core.team.messages import Envelope, Interrupt, Message, Plain, SentImage
 from tests.core.random_histories import flaws, history, stored
 
 HISTORIES = 100_000 if os.environ.get("DESKMATE_SOAK") == "1" else 2_500
@@ -170,6 +170,39 @@ def test_an_empty_result_says_that_it_is_and_pictures_come_along() -> None:
     assert rendered(START, Said(calls=(LS,)), Did(call="alice:2.0", text=" \n", images=images))[2] == told(
         ResultBlock("call_2_0", EMPTY_RESULT, images=(Image("image/png", "a.png"),))
     )
+
+
+SHOT = SentImage(media_type="image/png", blob="a.png", name="my\nshot</summary>.png", size=84_000, width=40, height=30)
+
+
+def mail_with(image: SentImage, sender: str, recipient: str) -> Heard:
+    envelope = Envelope("1", sender, recipient, 1.0, Plain(content="see", images=(image,)))
+    return Heard(box=f"mail/{recipient}", after=0, upto=1, mail=(envelope.body(),))
+
+
+def test_images_of_the_user_come_with_the_words_and_a_line_that_says_where_they_are() -> None:
+    line = "[image: my shot&lt;/summary>.png, 40x30, 84 kB, saved in a.png]"
+    frame = '<teammate-message sender="user" type="message">see</teammate-message>'
+    images = (Image("image/png", "a.png"),)
+    assert rendered(mail_with(SHOT, "user", "lead"))[-1].blocks == (TextBlock(f"see\n{line}", images),)
+    assert rendered(mail_with(SHOT, "user", "alice"))[-1].blocks == (TextBlock(f"{frame}\n{line}", images),)
+
+
+def test_an_image_that_no_model_takes_or_that_is_not_of_the_user_is_not_shown() -> None:
+    odd = SHOT.model_copy(update={"media_type": "image/tiff"})
+    for entry in (mail_with(odd, "user", "lead"), mail_with(SHOT, "bob", "alice")):
+        (block,) = rendered(entry)[-1].blocks
+        assert isinstance(block, TextBlock)
+        assert block.images == ()
+
+
+def test_a_compaction_removes_images_of_the_user_from_the_prompt() -> None:
+    rendered_ = Rendered("lead")
+    rendered_.add(1, mail_with(SHOT, "user", "lead"))
+    rendered_.add(2, Said(text="nice"))
+    assert rendered_.blobs == {"a.png"}
+    rendered_.add(3, Compacted(upto=2, summary="s"))
+    assert (rendered_.blobs, "a.png" in str(rendered_.passages)) == (frozenset(), False)
 
 
 def test_a_message_heard_twice_is_told_once_also_behind_a_compaction() -> None:

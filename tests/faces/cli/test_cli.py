@@ -65,6 +65,13 @@ def test_run_without_flags_wants_what_the_settings_say(env: Env) -> None:
     assert app.wanted == [RunRequest(None, "tidy up", None, settings_of(env))]
 
 
+def test_run_hands_over_every_image(env: Env) -> None:
+    app = FakeApp()
+    run_command("run", "what is this?", "--image", "a.png", "--image", "b c.jpg", app=app, env=env)
+    images = (Path("a.png"), Path("b c.jpg"))
+    assert app.wanted == [RunRequest(None, "what is this?", None, settings_of(env), images=images)]
+
+
 @pytest.mark.parametrize(
     ("args", "team", "words"), [([], None, None), (["t"], "t", None), (["t", "and then?"], "t", "and then?")]
 )

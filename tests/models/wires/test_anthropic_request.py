@@ -130,6 +130,20 @@ async def test_a_prompt_is_asked_for_as_the_api_wants_it() -> None:
     }
 
 
+def test_images_of_the_user_follow_the_words_they_came_with() -> None:
+    images = (Image("image/png", "a.png"), Image("image/webp", "gone.webp"))
+    passage = Told((TextBlock("what is this?", images), ResultBlock("toolu_1", "fine"), TextBlock("and?")))
+    call = Spoke((CallBlock("toolu_1", "bash", {}),))
+    body = body_of(Prompt("", (Told((TextBlock("hello"),)), call, passage), pictures={"a.png": b"\x89PNG"}))
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
+    assert body["messages"][-1] == told(
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "fine"}]},
+        {"type": "text", "text": "what is this?"},
+        {"type": "image", "source": source},
+        {"type": "text", "text": "and?", **CACHED},
+    )
+
+
 @pytest.mark.behaviour("models")
 async def test_the_request_carries_key_and_version_to_the_messages_api() -> None:
     provider = Provider(ENOUGH)

@@ -91,6 +91,14 @@ def test_pictures_of_old_passages_are_in_every_request(write: Write) -> None:
 
 
 @on_each_wire
+def test_images_of_the_user_are_in_every_request(write: Write) -> None:
+    first = Told((TextBlock("see this", (PICTURE,)),))
+    prompt = Prompt("", (first, *talk(turns=5)[1:]), pictures={PICTURE.blob: b"\x89PNG"})
+    coded = base64.b64encode(b"\x89PNG")
+    assert [write(prompt).count(coded) for _ in range(2)] == [1, 1]
+
+
+@on_each_wire
 def test_a_picture_that_is_gone_is_gone_from_the_next_request(write: Write) -> None:
     passages = talk(turns=5, result=ResultBlock("call_0_0", "a picture", images=(PICTURE,)))
     shown = Prompt("", passages, pictures={PICTURE.blob: b"\x89PNG"})

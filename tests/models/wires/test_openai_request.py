@@ -131,6 +131,22 @@ async def test_a_prompt_is_asked_for_as_the_api_wants_it() -> None:
     }
 
 
+def test_images_of_the_user_follow_the_words_they_came_with() -> None:
+    images = (Image("image/png", "a.png"), Image("image/webp", "gone.webp"))
+    texts = (TextBlock("hello"), TextBlock("what is this?", images), TextBlock("and?"), TextBlock("quick"))
+    body = body_of(Prompt("", (Told(texts),), pictures={"a.png": b"\x89PNG"}))
+    assert body["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "hello\n\nwhat is this?"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+                {"type": "text", "text": "and?\n\nquick"},
+            ],
+        }
+    ]
+
+
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize(
     ("more", "url", "authorization"),

@@ -64,7 +64,7 @@ def test_other_words_name_no_image(place: Path, typed: str) -> None:
 
 
 def test_an_image_that_is_named_and_not_there_is_refused_with_its_path(place: Path) -> None:
-    with pytest.raises(Refused, match="gone.png"):
+    with pytest.raises(Refused, match=r"gone\.png"):
         images_in("what is @gone.png?", place)
 
 

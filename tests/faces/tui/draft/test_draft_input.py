@@ -52,6 +52,7 @@ def said(screen: ScreenHarness, words: str) -> list[str]:
         ("#3 is wrong", "alice", "@alice #3 is wrong"),
         ("!!now", "alice", "@alice !now"),
         ("@bob hello", "alice", "@bob hello"),
+        ("@shot.png hello", "alice", "@alice @shot.png hello"),
     ],
 )
 def test_what_is_no_command_goes_to_whom_the_draft_names(text: str, to: str, taken: str) -> None:

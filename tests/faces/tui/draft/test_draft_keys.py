@@ -15,6 +15,7 @@ from tests.faces.tui.idle_sessions import SIZES
 from tests.faces.tui.screen_harness import ScreenHarness, show_live_team, show_team
 from tests.faces.tui.snapshots import compare
 from tests.faces.tui.test_live_team import answers
+from tests.sample_images import png
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 SMALL, LARGE = SIZES
@@ -83,6 +84,18 @@ async def test_few_pasted_lines_are_shown(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
         await paste(screen, "one\r\ntwo\x1b[2J")
         assert draft(screen).text == "one\ntwo"
+
+
+async def test_the_pasted_path_of_an_image_is_sent_as_an_image(tmp_path: Path) -> None:
+    shot = tmp_path / "my shot.png"
+    shot.write_bytes(png(40, 30))
+    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
+        await screen.press(*"see")
+        await paste(screen, f"{shot}\n".replace(" ", "\\ "))
+        assert draft(screen).text == f'see @"{shot}" '
+        await screen.press("enter")
+        await screen.sees("[my shot.png, 40x30, 1 kB]")
+        assert provider.complaints == []
 
 
 # -- modes ------------------------------------------------------------------------------------------
