@@ -113,7 +113,7 @@ async def test_after_a_summary_the_image_is_gone_but_its_place_is_known(
     harness: AppHarness, shot: Path, format_: Format
 ) -> None:
     async with FakeProvider(nod) as provider:
-        wanted = replace(harness.wanted(provider, format_, None, permission_mode="default"))
+        wanted = harness.wanted(provider, format_, None, permission_mode="default")
         with anyio.fail_after(SOON):
             async with attended(wanted, Feed()) as session:
                 await session.ask("what is this?", images=[shot])
@@ -121,6 +121,7 @@ async def test_after_a_summary_the_image_is_gone_but_its_place_is_known(
                 await session.ask("and now?")
         bodies = [json.dumps(asked.body) for asked in provider.requests]
         assert [CODED in body for body in bodies] == [True, True, False]
+        assert [".teams/main/blobs/lead-" in body for body in bodies] == [True, True, True]
 
 
 async def test_a_session_refuses_an_image_before_anything_is_sent(harness: AppHarness, shot: Path) -> None:

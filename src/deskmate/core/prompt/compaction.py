@@ -14,7 +14,7 @@ from deskmate.core.agent.entries import Cleared, Compacted, Did, Entry, Heard, S
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.situation import ALONE, mode_lines, request_lines, task_lines, team_lines
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER
-from deskmate.core.prompt.frames import unframed
+from deskmate.core.prompt.frames import image_lines, unframed
 from deskmate.core.prompt.prompts import (
     TOKENS_CAP,
     CallBlock,
@@ -228,7 +228,8 @@ def _request(envelope: Envelope) -> str:
     """Return what the user or lead asks for by mail; empty for other mail."""
     if envelope.sender not in IN_CHARGE or not isinstance(envelope.message, Plain):
         return ""
-    words = envelope.message.content
+    # The images themselves are gone after a summary. The agent can read them again.
+    words = "\n".join([envelope.message.content, *image_lines(envelope)])
     return f"from {envelope.sender}: {words}" if unframed(words) else ""
 
 

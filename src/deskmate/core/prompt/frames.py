@@ -60,7 +60,7 @@ def message_text(envelope: Envelope) -> str | None:
     The user's words to the lead are the conversation itself and have no frame. Everything else is framed. Each image
     that the user sent has a line after it.
     """
-    shown = [unframed(f"[image: {image.facts}, saved in {image.blob}]") for image in sent_images(envelope)]
+    shown = image_lines(envelope)
     if envelope.sender == USER and envelope.recipient == LEAD and isinstance(envelope.message, Plain):
         words = unframed(envelope.message.content)
         return "\n".join(filter(None, (words, *shown))) or EMPTY_MESSAGE
@@ -70,6 +70,11 @@ def message_text(envelope: Envelope) -> str | None:
     body, attributes = read
     told = framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
     return "\n".join(filter(None, (told, *shown, unframed(_next_step(envelope)))))
+
+
+def image_lines(envelope: Envelope) -> list[str]:
+    """Return a line for each image that the user sent with a message, with where its reader finds it."""
+    return [unframed(f"[image: {image.facts}, saved in {image.blob}]") for image in sent_images(envelope)]
 
 
 def _next_step(envelope: Envelope) -> str:
