@@ -14,11 +14,11 @@ from deskmate.app import Feed, Outcome, run
 from deskmate.app.session import attended
 from deskmate.core.log.names import LEAD, mail
 from deskmate.errors import BadInput
-from deskmate.testing import Asked, Say
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Format
-from deskmate.testing.team_scripts import step
+from deskmate.testing.team_scripts import member_of, step
 from tests.sample_images import png
 from tests.scenarios.app_harness import FORMATS, SOON, AppHarness
 
@@ -122,6 +122,23 @@ async def test_after_a_summary_the_image_is_gone_but_its_place_is_known(
         bodies = [json.dumps(asked.body) for asked in provider.requests]
         assert [CODED in body for body in bodies] == [True, True, False]
         assert [".teams/main/blobs/lead-" in body for body in bodies] == [True, True, True]
+
+
+async def test_a_teammate_gets_an_image_of_the_user(harness: AppHarness, shot: Path) -> None:
+    def play(asked: Asked) -> Say:
+        if member_of(asked) == "lead" and step(asked) == 0:
+            return Say("", [Use("Task", {"name": "alice", "role": "help", "prompt": "Wait.", "description": "helps"})])
+        return Say("Fine.")
+
+    async with FakeProvider(play) as provider:
+        with anyio.fail_after(SOON):
+            async with attended(harness.wanted(provider, "anthropic", None), Feed()) as session:
+                await session.ask("hire alice")
+                await session.say("what is this?", "alice", images=[shot])
+                while not any(CODED in json.dumps(asked.body) for asked in provider.requests):
+                    await session.looked()
+        (asked,) = [asked for asked in provider.requests if CODED in json.dumps(asked.body)]
+        assert (member_of(asked), provider.complaints) == ("alice", [])
 
 
 async def test_a_session_refuses_an_image_before_anything_is_sent(harness: AppHarness, shot: Path) -> None:

@@ -122,6 +122,8 @@ class Progress:
                 self._show(member, f"{item.title}: {gist(item.text)}" if item.text.strip() else item.title)
             case items.SummaryItem():
                 self._show(member, item.title)
+            case MailItem() if item.labels:
+                self._show(member, f"got {', '.join(item.labels)}")
             # Mail is the call of its sender, and the status says who is parked.
             case items.ThoughtItem() | MailItem() | items.NoticeItem() | items.ParkedItem():
                 pass

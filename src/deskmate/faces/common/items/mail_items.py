@@ -42,8 +42,12 @@ class MailItem:
     @property
     def words(self) -> str:
         """What it says, and a label for each image."""
-        labels = [image.label for image in messages.sent_images(self.envelope)]
-        return "\n".join(filter(None, (self._parted[0], *labels)))
+        return "\n".join(filter(None, (self._parted[0], *self.labels)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each image that the user sent with it."""
+        return tuple(image.label for image in messages.sent_images(self.envelope))
 
     @property
     def additions(self) -> tuple[Addition, ...]:
