@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from deskmate.app.image_files import MAX_IMAGES, keep_images, read_images
+from deskmate.core.picture_formats import MAX_PICTURE_BYTES
 from deskmate.core.policy.redaction import SHAPES
-from deskmate.core.prompt.picture_formats import MAX_PICTURE_BYTES
 from deskmate.errors import BadInput
-from deskmate.workspace.blob_names import is_own_blob
+from deskmate.workspace.blobs import is_own_blob
 from tests.sample_images import png
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ teams             the team a lead creates: opened, closed, found again
 teammate_process  one teammate in its own process
 demo_team         the demo: a team that plays a script
 user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
-user_answers      the user's answers to questions, and messages to all
+user_answers      the user's answers to questions, first words to the lead, and messages to all
 question_answers  open questions answered from any shell
 sessions          what every session has
 attach            a second screen on a team that another process runs

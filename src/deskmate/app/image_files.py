@@ -9,7 +9,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from deskmate.core.log.names import LEAD
-from deskmate.core.prompt.picture_formats import MAX_PICTURE_BYTES, Pixels, picture_type, pixels_of
+from deskmate.core.picture_formats import MAX_PICTURE_BYTES, Pixels, picture_type, pixels_of
 from deskmate.core.team.messages import SentImage
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput

@@ -16,14 +16,14 @@ from deskmate.app.image_files import keep_images, read_images
 from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
+from deskmate.app.user_answers import tell
 from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.turn_results import edited_files, open_plan
-from deskmate.core.log.names import LEAD, USER, agent_id, log, new_name
+from deskmate.core.log.names import LEAD, agent_id, log, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.messages import Plain, SentImage
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, status_detail
@@ -36,7 +36,6 @@ from deskmate.ports import Launcher
 from deskmate.queries.member_view import entries_in
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
-from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import finish_archiving, spent_in_archive
@@ -263,12 +262,6 @@ async def _permit(
         at=team_state.writer.clock.timestamp(),
     )
     await permit(team_state.roster, policy)
-
-
-async def tell(team_state: TeamState, words: str | None, images: tuple[SentImage, ...] | None = None) -> None:
-    """Send words to the lead in the user's name, if there are any."""
-    if words:
-        await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words, images=images))
 
 
 async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:

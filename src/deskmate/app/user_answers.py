@@ -1,15 +1,16 @@
-"""The user's answers to questions, and messages to all."""
+"""The user's answers to questions, first words to the lead, and messages to all."""
 
 import secrets
 from typing import Literal, TypeAlias, get_args
 
-from deskmate.core.log.names import USER
+from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import RosterState
-from deskmate.core.team.messages import Broadcast, PermissionResponse, PlanResponse
+from deskmate.core.team.messages import Broadcast, PermissionResponse, Plain, PlanResponse, SentImage
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import BadInput, Refused
 from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.team_state import TeamState
 
 Answer: TypeAlias = Literal["yes", "always", "no"]
 
@@ -35,3 +36,9 @@ async def broadcast(mailbox: Mailbox, roster: RosterState, text: str) -> tuple[s
     here = [name for name, member in roster.members.items() if member.here]
     id_ = f"{USER}:{secrets.token_hex(8)}"
     return (await mailbox.broadcast(here, Broadcast(content=text), id_=id_)).reached
+
+
+async def tell(team_state: TeamState, words: str | None, images: tuple[SentImage, ...] | None = None) -> None:
+    """Send words to the lead in the user's name, if there are any."""
+    if words:
+        await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words, images=images))

@@ -1,9 +1,10 @@
 """The rules of Deskmate, as pure functions of values. No await, no clock, no files, no logging.
 
-values  how immutable classes are made
-log     records, names and the values that streams are made of
-team    members, tasks, messages and what the rules allow
-agent   what one agent knows and what it does next
-policy  permission rules, secrets and trusted files
-prompt  what a model is asked, and how its context is kept small
+values           how immutable classes are made
+picture_formats  pictures that models can see: their media type and their size in pixels
+log              records, names and the values that streams are made of
+team             members, tasks, messages and what the rules allow
+agent            what one agent knows and what it does next
+policy           permission rules, secrets and trusted files
+prompt           what a model is asked, and how its context is kept small
 """

@@ -12,6 +12,7 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.messages import Envelope, Plain, SentImage
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.progress_lines import PIPE_CELLS, Progress, progress_on
@@ -302,3 +303,10 @@ def test_cut_counts_the_cells_of_a_terminal(text: str, cells: int, left: str) ->
 )
 def test_gist_is_the_first_line_and_the_last(text: str, left: str) -> None:
     assert gist(text) == left
+
+
+def test_images_of_the_user_are_a_line_with_their_labels() -> None:
+    image = SentImage(media_type="image/png", blob="a.png", name="a.png", size=84_000, width=40, height=30)
+    mail = Envelope("1", "user", "lead", 1.0, Plain(content="see", images=(image, image))).body()
+    heard = Recorded("lead", 2, Heard(box="mail/lead", after=0, upto=1, mail=(mail,)))
+    assert printed(heard) == "[lead] got [a.png, 40x30, 84 kB], [a.png, 40x30, 84 kB]\n"

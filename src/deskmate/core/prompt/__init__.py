@@ -11,7 +11,6 @@ call_texts        tool calls as our texts print them
 argument_names    other names that models use for arguments
 compaction        how full the context is, what can be cleared, and what a summary must keep
 context_use       what fills the context of an agent
-picture_formats   pictures that models can see: their media type and their size in pixels
 live_output       what a running command has printed so far
 skills            instructions that an agent loads when it needs them
 """

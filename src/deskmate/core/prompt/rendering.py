@@ -25,6 +25,7 @@ from deskmate.core.agent.entries import (
 from deskmate.core.agent.work_mode import planning_text
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import call_id
+from deskmate.core.picture_formats import PICTURE_TYPES
 from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.frames import (
     SUMMARY,
@@ -36,7 +37,6 @@ from deskmate.core.prompt.frames import (
     task_text,
     unframed,
 )
-from deskmate.core.prompt.picture_formats import PICTURE_TYPES
 from deskmate.core.prompt.prompts import (
     CallBlock,
     Given,

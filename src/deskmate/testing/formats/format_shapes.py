@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from deskmate.core.prompt.picture_formats import picture_type
+from deskmate.core.picture_formats import picture_type
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, Field, field_validator
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.core.log.names import blob_name
+from deskmate.core.picture_formats import MAX_PICTURE_BYTES, picture_type
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.secret_placeholders import (
@@ -31,7 +32,6 @@ from deskmate.core.policy.secret_placeholders import (
     placeholders_in,
     restore,
 )
-from deskmate.core.prompt.picture_formats import MAX_PICTURE_BYTES, picture_type
 from deskmate.core.prompt.prompts import Image
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.prompt.picture_formats import Pixels, picture_type, pixels_of
+from deskmate.core.picture_formats import Pixels, picture_type, pixels_of
 from tests.sample_images import gif, jpeg, png, webp
 
 SIZE = (1024, 768)
