@@ -10,6 +10,7 @@ from deskmate.core.picture_formats import MAX_PICTURE_BYTES
 from deskmate.core.policy.redaction import SHAPES
 from deskmate.errors import BadInput
 from deskmate.workspace.blobs import is_own_blob
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.sample_images import png
 
 pytestmark = pytest.mark.anyio
@@ -78,3 +79,15 @@ async def test_no_name_of_a_blob_is_taken_for_a_secret(tmp_path: Path) -> None:
     kept = await keep_images(tmp_path, "main", "lead", await read_images(paths)) or ()
     bodies = [image.model_dump() for image in kept]
     assert [SHAPES.value(body) for body in bodies] == bodies
+
+
+@pytest.mark.parametrize("has_tree", [False, True])
+async def test_a_teammate_reads_its_image_also_from_a_tree_of_its_own(tmp_path: Path, has_tree: bool) -> None:
+    place, tree, link = tmp_path / "work", tmp_path / "tree", tmp_path / "link"
+    place.mkdir()
+    tree.mkdir()
+    link.symlink_to(place)
+    images = await read_images([written(tmp_path, "a.png", png())])
+    kept = await keep_images(link, "main", "alice", images) or ()
+    workspace = LocalWorkspace(tree if has_tree else place, "main", "alice", environ={}, records=place)
+    assert await workspace.blob(kept[0].blob) == png()

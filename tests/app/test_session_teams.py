@@ -1,5 +1,7 @@
 """A session whose lead goes from team to team: names and ids come again, and what the user said of permission stays."""
 
+import base64
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -12,6 +14,7 @@ from deskmate.faces.common.items.mail_items import text_of
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, hears, member_of
 from tests.app.test_session import Sat, sitting
+from tests.sample_images import png
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness
 
@@ -176,3 +179,12 @@ async def test_a_rule_that_the_user_dropped_or_added_in_a_team_is_so_at_home(har
         await session.answer(session.questions[0], "always")
         await goes(sat, "delete", "main")
         assert session.permitted.rules == ("allow bash(touch second)",)
+
+
+async def test_a_lead_in_another_team_gets_an_image_of_the_user(harness: AppHarness) -> None:
+    (harness.place / "shot.png").write_bytes(png())
+    async with sitting(harness, play, None) as sat:
+        await goes(sat, "found first", "first")
+        calls = len(sat.provider.requests)
+        await sat.session.ask("see", images=[harness.place / "shot.png"])
+        assert base64.b64encode(png()).decode() in str(sat.provider.requests[calls].body)

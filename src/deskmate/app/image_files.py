@@ -87,9 +87,10 @@ def _keep(workspace: Path, team: str, member: str, image: ImageFile) -> SentImag
     # Blobs are named by numbers. Those of calls are far smaller than these.
     number = int.from_bytes(sha256(image.data).digest()) % 10**22
     suffix = image.media_type.removeprefix("image/")
-    blobs = Blobs(workspace, workspace, team, member)
+    records = Path(os.path.realpath(workspace))
+    blobs = Blobs(records, records, team, member)
     name = blobs.own(f"{member}-{number // 10**6:016}-{number % 10**6:06}.{suffix}")
-    with telling(workspace), private_folder(workspace, *blobs.parts) as folder:
+    with telling(records), private_folder(records, *blobs.parts) as folder:
         replace_file(folder, name, image.data)
     return SentImage(
         media_type=image.media_type,

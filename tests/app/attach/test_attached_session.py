@@ -1,5 +1,6 @@
 """A second window on a team that another process runs: what it sees, what it may do, and that it holds no seat."""
 
+import base64
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from deskmate.errors import Refused
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears
 from tests.faces.chat.chat_harness import ChatHarness, chat, play
+from tests.sample_images import png
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
 
@@ -141,3 +143,17 @@ async def test_a_team_that_does_not_run_is_refused(harness: AppHarness) -> None:
     with pytest.raises(Refused):
         async with attached(harness.place, "main", settings, Feed()):
             pass
+
+
+async def test_an_image_can_be_sent_from_it(harness: AppHarness) -> None:
+    (harness.place / "shot.png").write_bytes(png())
+    shown: list[bool] = []
+
+    def looks(asked: Asked) -> Say:
+        shown.append(base64.b64encode(png()).decode() in str(asked.body))
+        return Say("Fine.")
+
+    async with two_windows(harness, looks) as (_, window, _):
+        await window.say("see", images=[harness.place / "shot.png"])
+        await until(window, lambda seen: seen.spent.calls == 2 and not seen.busy)
+    assert shown == [False, True]
