@@ -99,7 +99,6 @@ async def test_nothing_typed_says_nothing(harness: AppHarness, line: str) -> Non
         ("/stop", "Usage: /stop NAME (ask a teammate to leave)"),
         ("/stop a b", "Usage: /stop NAME (ask a teammate to leave)"),
         ("/stop lead", "'lead' cannot be asked to leave\nName a teammate."),
-        ("/resume", "Usage: /resume NAME (let a parked or interrupted member continue)"),
         ("/resume lead", "'lead' is idle, not parked or interrupted\nSend it a message instead."),
         ("/interrupt bob", "'bob' is not on this team. On the team: lead, user."),
         ("/inbox bob", "'bob' was never on team 'main'\nOn the team: lead, user."),
