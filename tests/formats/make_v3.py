@@ -10,7 +10,9 @@ After that its folder is never made again.
 from pathlib import Path
 
 from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import Envelope, Plain, SentImage
+from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -48,8 +50,14 @@ BOARD: list[Line] = [
     Completed(by="alice", at=_AT + 5, task=1, epoch=0, receipt=_RECEIPT, merged=_COMMITS[2]),
 ]
 
+ROSTER: list[Line] = [
+    PolicySet(by="user", mode=Mode.ACCEPT_EDITS, at=_AT),
+    PolicySet(by="user", mode=Mode.PLAN, before_plan=Mode.DEFAULT, at=_AT + 1),
+]
+
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
+    "roster": ("teams/demo/roster.jsonl", ROSTER),
     "board": ("tasks/demo/board.jsonl", BOARD),
     "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN]),
 }

@@ -9,7 +9,8 @@ import pytest
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.records import Record
-from deskmate.core.team import tasks
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team import members, roster_fold, tasks
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -52,6 +53,11 @@ async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversa
     memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
     assert (memory.focus, memory.overflowed) == ("the schema", True)
     assert memory == _remembered()
+
+
+async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlStore) -> None:
+    roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
+    assert (roster.mode, roster.before_plan) == (Mode.PLAN, {"": Mode.DEFAULT})
 
 
 async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: JsonlStore) -> None:

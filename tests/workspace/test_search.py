@@ -221,3 +221,32 @@ async def test_ripgrep_and_grep_find_the_same(tree: Path, make: Callable[..., Lo
         by_rg = await make().search(pattern, path, glob)
         by_grep = await make(environ={"PATH": str(tree / "bin")}).search(pattern, path, glob)
         assert sorted(by_rg.output.splitlines()) == sorted(by_grep.output.splitlines())
+
+
+@pytest.mark.parametrize("program", ["rg", "grep", "grep without -P"])
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        (r"v\d+", ["v12"]),
+        (r"^\D+$", ["word", r"x\d"]),
+        (r"[\d.]{3}", ["1.5"]),
+        (r"\w\w\w\w", ["word"]),
+        (r"\\d", [r"x\d"]),
+    ],
+)
+async def test_digits_are_found_by_every_program(
+    root: Path, make: Callable[..., LocalWorkspace], program: str, pattern: str, lines: list[str]
+) -> None:
+    found = shutil.which(program.partition(" ")[0])
+    if not found:
+        pytest.skip(f"{program} is not installed")
+    (root / "bin").mkdir()
+    own = root / "bin" / program.partition(" ")[0]
+    if program == "grep without -P":
+        own.write_text(f'#!/bin/sh\ncase "$1" in -*P*) exit 2;; esac\nexec {found} "$@"\n')
+        own.chmod(0o755)
+    else:
+        own.symlink_to(found)
+    (root / "file").write_text("v12\nword\n1.5\nx\\d\n")
+    ran = await make(environ={"PATH": str(root / "bin")}).search(pattern, "file", "")
+    assert [line.split(":", 2)[2] for line in ran.output.splitlines()] == lines

@@ -24,6 +24,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder, hint_of
 from deskmate.ports import Ran
+from deskmate.workspace import search
 from deskmate.workspace.blobs import Blobs
 from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
 from deskmate.workspace.command_output import MAX_BLOB, Output, clean
@@ -81,6 +82,7 @@ class LocalWorkspace:
         self._unfinished = Unfinished(self._root, home, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
         self._user = environ
+        self._has_perl: bool | None = None
         self._environ = {**_allowed(environ), "TERM": "dumb", "PWD": str(self._root), **self._seat}
 
     @property
@@ -220,8 +222,13 @@ class LocalWorkspace:
         # Not redacted, because it is compared with what is in the files.
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
         blobs = [path for path in paths if Path(self._root, path).is_relative_to(self._blobs.folder)]
+        if rg is None and self._has_perl is None:
+            check = await self._execute(search.PERL_CHECK, Output(SEARCH_BYTES, redaction=None), SEARCH_SECONDS)
+            self._has_perl = check.status == 1
+        if rg is None and not self._has_perl:
+            pattern = search.with_plain_digits(pattern)
         with handed_over(f"{pattern}\n") as fd:
-            words = searching_words(rg, pattern, file_named(fd), glob, paths)
+            words = searching_words(rg, pattern, file_named(fd), glob, paths, perl=bool(self._has_perl))
             end = await self._execute(
                 words, output, SEARCH_SECONDS, complains=complains, shows_blobs=bool(blobs), fds=(fd,)
             )

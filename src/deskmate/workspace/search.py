@@ -21,6 +21,10 @@ MAX_FOUND = 1000
 MAX_DEPTH = 100
 _GIT = ".git"
 _HIT = re.compile(rb"(?:\./)?(?P<path>[^\0]+)\0(?P<line>\d+):(?P<offset>\d+):(?P<text>[^\n]*)\n?")
+# Ends with 1 if grep knows -P: it finds nothing.
+PERL_CHECK = ("grep", "-qP", "x", os.devnull)
+_ESCAPE = re.compile(r"\\.")
+_ESCAPE_OR_SET = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
 # What ripgrep prints instead of the rest of a long line.
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 
@@ -142,14 +146,30 @@ def listing_words(git: str) -> list[str]:
     return [git, "-c", "core.fsmonitor=false", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
 
 
-def searching_words(rg: str | None, pattern: str, file: str, glob: str, paths: Sequence[str]) -> list[str]:
+def searching_words(
+    rg: str | None, pattern: str, file: str, glob: str, paths: Sequence[str], *, perl: bool = False
+) -> list[str]:
     """Return the command that searches these paths. It prints what `hits_by_file` reads.
 
-    `file`: where it reads the pattern from. A pattern of several lines would be several patterns there.
+    `file`: where it reads the pattern from. A pattern of several lines would be several patterns there. `perl`: whether
+    grep knows the option -P, see `PERL_CHECK`.
     """
-    words = _by_rg(rg, glob) if rg else list(_by_grep(glob))
-    what = ["-e", pattern] if {"\n", "\r"} & set(pattern) else [f"--file={file}"]
+    several = not {"\n", "\r"}.isdisjoint(pattern)
+    # With -P, grep takes only one pattern.
+    words = _by_rg(rg, glob) if rg else list(_by_grep(glob, perl=perl and not several))
+    what = ["-e", pattern] if several else [f"--file={file}"]
     return [*words, *what, "--", *paths]
+
+
+def with_plain_digits(pattern: str) -> str:
+    """Return a pattern for a grep without -P, which does not know `\\d` and `\\D`."""
+    return _ESCAPE_OR_SET.sub(lambda found: _plain_digits(found[0]), pattern)
+
+
+def _plain_digits(part: str) -> str:
+    if part.startswith("["):
+        return _ESCAPE.sub(lambda found: "0-9" if found[0] == r"\d" else found[0], part)
+    return {r"\d": "[0-9]", r"\D": "[^0-9]"}.get(part, part)
 
 
 @frozen
@@ -188,12 +208,12 @@ def _by_rg(rg: str, glob: str) -> list[str]:
     return [*words, *(f"--glob={one}" for one in globs)]
 
 
-def _by_grep(glob: str) -> Iterator[str]:
+def _by_grep(glob: str, *, perl: bool) -> Iterator[str]:
     if "/" in glob:
         raise ToolError("Without ripgrep, glob can only name files, like *.py. Name the folder in path.")
     yield from (
         "grep",
-        "-rnbHIEs",
+        "-rnbHIPs" if perl else "-rnbHIEs",
         "--null",
         "--color=never",
         "--exclude-dir=.git",

@@ -303,6 +303,12 @@ def test_policy_changes_only_what_it_names() -> None:
     assert then(team, policy(remove_rules=["deny write_file"], add_rules=["deny write_file"])).rules == (ls, write)
 
 
+@pytest.mark.behaviour("plan")
+def test_plan_mode_can_be_set_with_the_mode_that_follows_it() -> None:
+    team = then(TEAM, policy(mode="acceptEdits"), policy(mode="plan", before_plan="default"))
+    assert (team.mode, team.before_plan) == (Mode.PLAN, {"": Mode.DEFAULT})
+
+
 def test_a_mode_of_ones_own_beats_the_mode_of_the_team() -> None:
     team = then(TEAM, policy(mode="dontAsk"), policy(member="bob", mode="plan"))
     assert (team.mode_of("alice"), team.mode_of("bob")) == (Mode.DONT_ASK, Mode.PLAN)

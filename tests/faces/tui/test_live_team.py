@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.faces.tui.draft.draft_input import Draft
+from deskmate.faces.tui.drawing.live_text import LIVE_END
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan, Slow, Stall
@@ -153,6 +154,25 @@ async def test_who_is_watched_is_interrupted_while_it_is_busy(tmp_path: Path, ke
         await screen.until(lambda: screen.session.busy == ("lead",))
         await screen.press(key)
         await screen.sees("lead was interrupted. It waits until you write to it", "  idle  ")
+
+
+async def test_an_interrupted_answer_stays_on_the_screen_and_the_notice_is_below_it(tmp_path: Path) -> None:
+    text = "These words have arrived already. " * 4 + "And these come much later."
+    async with (
+        FakeProvider([Say(text)], faults={0: Stall(0.5)}) as provider,
+        show_live_team(tmp_path, provider, SMALL, "go") as screen,
+    ):
+        await screen.sees("These words have")
+        await screen.press("escape")
+        await screen.sees("These words have", "(interrupted)", "lead was interrupted", "  idle  ")
+        await screen.sees_no(LIVE_END)
+        places = [
+            next(i for i, line in enumerate(screen.lines) if words in line)
+            for words in ("These words have", "(interrupted)", "lead was interrupted")
+        ]
+        assert places == sorted(places)
+        await screen.type("again")
+        await screen.sees("much later.", "(interrupted)")
 
 
 async def test_twice_leaves_and_once_does_not(tmp_path: Path) -> None:

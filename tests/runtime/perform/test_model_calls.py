@@ -12,8 +12,18 @@ from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.compaction import LEFT_OUT, summary_request
-from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, RetryDelta, TextDelta, ThinkingDelta, Usage
-from deskmate.core.prompt.rendering import CLEARED, GO_ON_WHERE_CUT
+from deskmate.core.prompt.prompts import (
+    CallDelta,
+    Delta,
+    Prompt,
+    RetryDelta,
+    Spoke,
+    TextBlock,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from deskmate.core.prompt.rendering import CLEARED, CUT_SHORT, GO_ON_WHERE_CUT
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.messages import PermissionResponse
 from deskmate.core.team.status import Parked
@@ -81,20 +91,37 @@ async def test_an_interrupt_cuts_the_model_and_keeps_the_words_that_were_whole()
 
 
 @pytest.mark.behaviour("urgent")
-async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_the_user_writes() -> None:
+async def test_words_that_were_not_whole_are_kept_as_shown_and_nothing_is_asked_until_the_user_writes() -> None:
     harness = await paced(Say("Half a sentence.", thinking="Hm."), "Hello again.")
     async with harness.playing("go") as agent:
-        # Told once the words have begun that come behind it.
-        await harness.passing_until(streamed(harness, ThinkingDelta("Hm.")))
+        await harness.passing_until(streamed(harness, TextDelta("Half a ")))
         await harness.interrupt()
         await harness.until_status("idle")
-        assert only(await harness.entries(), Said) == []
+        # The last word may be the beginning of a secret.
+        said = [entry for entry in await harness.entries() if isinstance(entry, Said)]
+        assert [(one.text, one.calls, one.stopped) for one in said] == [("Half a", (), True)]
         await harness.send(PermissionResponse(request_id="lead:3.0", approve=True))
         await turns(100)
         assert len(harness.scripted.prompts) == 1
         await harness.say("hello?")
         await harness.passing_until(lambda: agent.transcript.last_words == "Hello again.")
-    assert last_told(harness.scripted.prompts[1]) == ["go", "hello?"]
+    assert last_told(harness.scripted.prompts[1]) == [CUT_SHORT, "hello?"]
+    assert harness.scripted.prompts[1].passages[-2] == Spoke((TextBlock("Half a"),))
+
+
+@pytest.mark.behaviour("urgent")
+async def test_of_an_interrupted_answer_no_secret_is_recorded() -> None:
+    key = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 4
+    parts = TextDelta(f"The key is {key} and "), CallDelta("x"), TextDelta(f"once more: {key[:30]}")
+    harness = await AgentHarness.opened(EndlessModel(*parts))
+    async with harness.playing("go"):
+        await until(streamed(harness, CallDelta("x")))
+        await turns()
+        await harness.interrupt()
+        await harness.until_status("idle")
+    [said] = [entry.text for entry in await harness.entries() if isinstance(entry, Said)]
+    assert said.startswith("The key is ")
+    assert key[:20] not in said
 
 
 @pytest.mark.behaviour("urgent")

@@ -284,10 +284,13 @@ class TeamSession(ABC):
         if rule:
             await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
 
-    async def set_mode(self, mode: Mode, name: str | None = None) -> None:
-        """Set the mode of the team and of the lead's first team, or of one member. Raises UnknownRecipient."""
+    async def set_mode(self, mode: Mode, name: str | None = None, *, before_plan: Mode | None = None) -> None:
+        """Set the mode of the team and of the lead's first team, or of one member. Raises UnknownRecipient.
+
+        `before_plan`: the mode that follows plan mode, if it is not the one that this replaces.
+        """
         member = None if name is None else self._teammate(name).name
-        await self._permit(PolicySet(by=USER, member=member, mode=mode, at=self._now()))
+        await self._permit(PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now()))
 
     async def delegate(self, delegates: bool) -> None:
         """Let the lead leave the work to its teammates, or do it itself again. Also applies to its first team."""

@@ -97,7 +97,8 @@ class Heard(Fact):
 class Said(Fact):
     """What the model answered.
 
-    `unfinished`: it was cut and should continue. It ran out of room or, if `stopped`, of time.
+    `unfinished`: it was cut and should continue. It ran out of room or, if `stopped`, of time. `stopped` alone: it was
+    interrupted, and has only the text that had arrived.
     `blocks`: text, thinking and calls in their order, if that is more than the text followed by the calls.
     """
 

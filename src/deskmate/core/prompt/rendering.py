@@ -56,6 +56,7 @@ GO_ON = "Continue with your work."
 GO_ON_WHERE_CUT = (
     "(Your answer was cut here because it was too long. Continue exactly where it stopped. Do not start again.)"
 )
+CUT_SHORT = "(Your answer was interrupted here.)"
 CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of it was complete. Write less.)"
 NO_RESULT = "No result was recorded."
 CLEARED = "(This old result was removed to save space. Make the call again if you need it.)"
@@ -160,6 +161,8 @@ class Rendered:
             self._words = [block for block in told.blocks if isinstance(block, TextBlock)]
         if entry.unfinished and not entry.stopped:
             self._words.append(TextBlock(GO_ON_WHERE_CUT if blocks else CUT_TO_NOTHING))
+        elif entry.stopped and not entry.unfinished:
+            self._words.append(TextBlock(CUT_SHORT))
 
     def _told(self) -> Told:
         blocks: tuple[Given, ...] = (*map(self._result, self._wire), *self._words)

@@ -154,7 +154,7 @@ def _permit(roster: RosterState, draft: _Draft, event: PolicySet) -> RosterState
         roster = replace(roster, caps=roster.caps.then(event.caps) if roster.caps else event.caps)
     had = roster.mode_of(event.member) if event.member else roster.mode
     if event.mode is Mode.PLAN and had is not Mode.PLAN:
-        roster = replace(roster, before_plan={**roster.before_plan, event.member or "": had})
+        roster = replace(roster, before_plan={**roster.before_plan, event.member or "": event.before_plan or had})
     if event.mode and event.member:
         draft.modes[event.member] = event.mode
         return roster

@@ -150,13 +150,15 @@ class PolicySet(Fact):
 
     `delegate`: whether the lead leaves files and commands to others. `sandbox`: how far commands are confined from now
     on. `attended`: a process starts to run the lead, and whether a person is there. `caps`: the limits that the user
-    set. They apply until the next such process starts.
+    set. They apply until the next such process starts. `before_plan`: the mode that follows plan mode, if it is not the
+    one that this replaces.
     """
 
     type: Literal["policy_set"] = "policy_set"
     by: Name
     member: Name | None = None
     mode: Mode | None = None
+    before_plan: Mode | None = None
     add_rules: tuple[RuleText, ...] = ()
     remove_rules: tuple[RuleText, ...] = ()
     attended: bool | None = None

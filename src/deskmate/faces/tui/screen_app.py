@@ -89,6 +89,9 @@ class DeskmateApp(App[None]):
         self.picks = False
         self._turn, self._touch = asyncio.Lock(), asyncio.Event()
         self._braked = float("-inf")
+        # Where Shift-Tab began and arrived since the last words of the user.
+        self._cycled_from = Mode.DEFAULT
+        self._cycled_to: Mode | None = None
         self._over = self._leaving = False
         self._unreadable: DeskmateError | None = None
 
@@ -123,6 +126,7 @@ class DeskmateApp(App[None]):
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
+        self._cycled_to = None
         carried_out = self._carry_out(addressed(message.text, message.to, self._session.workspace))
         if command_in(message.text):
             # It may take long, and what is typed meanwhile must not wait for it.
@@ -158,8 +162,13 @@ class DeskmateApp(App[None]):
     def action_next_mode(self) -> None:
         """Switch to the next permission mode: default, accept edits, plan."""
         mode = self._session.permitted.mode
+        if mode is not self._cycled_to:
+            # Modes that are only passed on the way to plan mode do not count as the mode before it.
+            self._cycled_from = mode if mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS) else Mode.DEFAULT
         following = _MODES[(_MODES.index(mode) + 1) % len(_MODES)] if mode in _MODES else _MODES[0]
-        self._do(self._session.set_mode(following))
+        self._cycled_to = following
+        before = self._cycled_from if following is Mode.PLAN else None
+        self._do(self._session.set_mode(following, before_plan=before))
 
     def action_edit(self) -> None:
         """Write in the user's editor. The team continues meanwhile, and the screen waits."""

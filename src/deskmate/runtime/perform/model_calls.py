@@ -93,13 +93,20 @@ class ModelCalls:
             if other.redacted
         }
 
-    async def keep_what_was_whole(self, *, time_is_up: bool) -> None:
-        """Record the finished texts of an answer that was cut. One cut by the time limit counts as unfinished."""
-        if self._whole and time_is_up:
-            # The text that comes next does not continue this one.
-            await self._transcript.record(Said(text=f"{self._whole}\n\n", unfinished=True, stopped=True))
-        elif self._whole:
-            await self._transcript.record(Said(text=self._whole))
+    async def keep_what_was_said(self, *, time_is_up: bool) -> None:
+        """Record the text of an answer that was cut. One cut by the time limit counts as unfinished.
+
+        After the time limit, only finished texts are kept: the next text does not continue them. Otherwise an
+        unfinished text is kept as far as it was shown.
+        """
+        if time_is_up:
+            if self._whole:
+                await self._record(Said(text=f"{self._whole}\n\n", unfinished=True, stopped=True))
+            return
+        # The last word may be the beginning of a secret.
+        shown = self._redaction.passing().add(self._words)
+        if text := _joined(self._whole, shown).rstrip():
+            await self._record(Said(text=text, stopped=True))
 
     async def compact(self, status: StatusReporter, origin: Origin) -> None:
         """Make room: clear old results if that frees enough, otherwise let the model summarise.
@@ -176,13 +183,18 @@ class ModelCalls:
                 self._words += text
             case _:
                 # Anything that follows a text ends it.
-                self._whole, self._words = "\n\n".join(filter(None, (self._whole, self._words))), ""
+                self._whole, self._words = _joined(self._whole, self._words), ""
         await status.show(WORKING)
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(filter(None, texts))
 
 
 def _less(entry: Said) -> Said:
     """Return an answer that is too large for a record, made to fit. The largest calls get a flaw that says why."""
-    kept = Said(text=entry.text[:_SAID_CAP], usage=entry.usage, unfinished=entry.unfinished or not entry.calls)
+    unfinished = entry.unfinished or not (entry.calls or entry.stopped)
+    kept = Said(text=entry.text[:_SAID_CAP], usage=entry.usage, unfinished=unfinished, stopped=entry.stopped)
     room = RECORD_CAP - _size(kept.body()) - _FLAW_BYTES * len(entry.calls)
     calls, sizes = list(entry.calls), [_size(call.model_dump()) for call in entry.calls]
     for index in sorted(range(len(calls)), key=lambda index: -sizes[index]):

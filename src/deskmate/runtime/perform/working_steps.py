@@ -16,13 +16,13 @@ from deskmate.runtime.perform.parking import drop_summary, park
 
 
 async def think(work: AgentWork, origin: Origin) -> None:
-    """Ask the model and record its answer, or as much of it as is finished when it is cut."""
+    """Ask the model and record its answer, or what was said of it when it is cut."""
     await work.status.show(WORKING)
     try:
         with work.step.cuttable() as scope:
             await work.model_calls.think(work.status, origin)
         if scope.cancelled_caught:
-            await work.model_calls.keep_what_was_whole(time_is_up=work.team_state.budget.time_is_up)
+            await work.model_calls.keep_what_was_said(time_is_up=work.team_state.budget.time_is_up)
     except PromptTooLong:
         await work.transcript.record(Overflowed())
     except ModelError as error:

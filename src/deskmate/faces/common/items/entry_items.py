@@ -5,6 +5,7 @@ An entry adds items, or changes calls that earlier entries have added.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import assert_never
 
 from deskmate.core.agent import entries
@@ -69,8 +70,16 @@ class ItemHistory:
         """Add an entry. Add each one once, in the order of their numbers."""
         self.last = number
         items = self._reader.read(self._member, number, entry)
-        self._items |= {item.key: item for item in items}
+        # The note about an interrupt is made before the answer that it cut is recorded.
+        notes = self._last_notes() if isinstance(entry, entries.Said) and entry.stopped else {}
+        for key in notes:
+            del self._items[key]
+        self._items |= {item.key: item for item in items} | notes
         self.heard |= {item.envelope.id for item in items if isinstance(item, MailItem)}
+
+    def _last_notes(self) -> dict[str, ShownItem]:
+        last = takewhile(lambda item: isinstance(item, NoteItem), reversed(self._items.values()))
+        return {item.key: item for item in reversed(list(last))}
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Add words of the program at the end."""
@@ -152,6 +161,8 @@ def _said(member: str, number: int, entry: entries.Said) -> Iterator[TranscriptI
                 yield ThoughtItem(key, words.strip("\n"))
             case {"type": "call", "index": int(place)} if 0 <= place < len(calls):
                 yield calls[place]
+    if entry.stopped and not entry.unfinished:
+        yield NoticeItem(f"{number}/end", "(interrupted)", minor=True)
 
 
 def _call(key: str, call: entries.Call) -> CallItem:

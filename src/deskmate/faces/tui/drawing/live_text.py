@@ -2,8 +2,9 @@
 
 from typing import assert_never
 
-from deskmate.core.agent.entries import AgentParked, Compacted, Entry, Said
+from deskmate.core.agent.entries import AgentParked, Compacted, Entry, Heard, Said
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.messages import Envelope, Interrupt, read_envelope
 from deskmate.faces.common.items.call_summaries import retry_line
 from deskmate.faces.common.items.transcript_items import CallItem, NoticeItem, ThoughtItem, TranscriptItem, WordsItem
 
@@ -48,8 +49,12 @@ class Live:
         self._recorded = [one for one in self._recorded if one[0] > number]
         # For a teammate in another process, the event that its words were recorded may never arrive.
         words = entry.text if isinstance(entry, Said) else entry.summary if isinstance(entry, Compacted) else None
-        # After parking, nothing more of this answer comes.
-        if isinstance(entry, AgentParked) or (words is not None and self._words.strip() in words):
+        # After parking or an interrupt, nothing more of this answer comes.
+        if (
+            isinstance(entry, AgentParked)
+            or _is_interrupt(entry)
+            or (words is not None and self._words.strip() in words)
+        ):
             self._begin()
 
     @property
@@ -69,3 +74,8 @@ class Live:
 
     def _begin(self) -> None:
         self._words, self._thought, self._tools, self._retry = "", "", [], ""
+
+
+def _is_interrupt(entry: Entry) -> bool:
+    mail = map(read_envelope, entry.mail) if isinstance(entry, Heard) else ()
+    return any(isinstance(one, Envelope) and isinstance(one.message, Interrupt) for one in mail)
