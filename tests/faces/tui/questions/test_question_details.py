@@ -112,7 +112,7 @@ async def test_the_line_for_words_stands_below_the_question(tmp_path: Path) -> N
 
     async with asking(tmp_path, asked) as (app, pilot):
         await app.seen(pilot)
-        await pilot.press("6")
+        await pilot.press("4")
         await pilot.pause()
         compare(app, "question-words")
 
@@ -154,7 +154,7 @@ def test_a_plan_is_rendered_unless_that_leaves_out_a_letter() -> None:
 
 def test_the_rule_that_an_answer_would_add_is_shown_exactly() -> None:
     short, long = (replace(question(command="a"), rule=f"allow bash({text})") for text in ("a\n\u200bb", "a" * 500))
-    first, second = ["".join(map(plain, option_rows(2, options_of((one,))[1], 80))) for one in (short, long)]
+    first, second = ["".join(map(plain, option_rows(options_of((one,))[1], 80))) for one in (short, long)]
     assert first == r"2. Yes, and don't ask again for bash(a\x0a\u200bb)"
     assert "".join(second.split()) == f"2.Yes,anddon'taskagainforbash({'a' * 500})"
 
@@ -252,7 +252,7 @@ def test_no_line_of_a_question_is_too_wide_or_obeyed(cells: int) -> None:
         ]
         asked += [replace(question(), shake=Shake.PLAN, plan=odd, reason=odd), replace(question(), rule=odd)]
         for one in asked:
-            answers = [row for option in options_of((one, one)) for row in option_rows(1, option, cells, "why")]
+            answers = [row for option in options_of((one, one)) for row in option_rows(option, cells, "why")]
             lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells, CONSOLE), *answers]
             assert max(map(width, lines)) <= cells
             assert [found for line in lines for found in obeyed(plain(line))] == []

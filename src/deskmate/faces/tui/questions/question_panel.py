@@ -212,8 +212,8 @@ class QuestionsPanel(Widget):
     def on_answer_list_chosen(self, message: AnswerList.Chosen) -> None:
         """Give the chosen answer to the question in front, or say next to it why not."""
         message.stop()
-        options = options_of(self._queue.group) if self._queue.group else []
-        if self._spoken_to is not None or not (option := dict(enumerate(options)).get(message.index)):
+        option = dict(enumerate(self._options)).get(message.index)
+        if self._spoken_to is not None or option is None:
             return
         why = self._why_not(message.index, option)
         self._refusal = (message.index, why)
@@ -227,7 +227,7 @@ class QuestionsPanel(Widget):
         """Return why an answer does not count: the question is new, or part of what it allows was not seen."""
         if not self._guard.press():
             return "Not yet: this question is new. Press it again in a second."
-        was_visible = self._list.mark(index, len(option_rows(index + 1, option, self.size.width - 1)))
+        was_visible = self._list.mark(index, len(option_rows(option, self.size.width - 1)))
         if option.answer == "no" or (self._is_read and (was_visible or option.answer == "yes")):
             return ""
         if self._is_read:
@@ -303,11 +303,15 @@ class QuestionsPanel(Widget):
             rest=[(n, (("then ", "dim"), *question_details.gist(one, cells - 5, self._people))) for n, one in others],
         )
 
+    @property
+    def _options(self) -> list[AnswerOption]:
+        return options_of(self._queue.group) if self._queue.group else []
+
     def _answers(self, cells: int) -> list[list[Line]]:
         """Return the lines of each possible answer. A cell is left for a scroll bar."""
-        options = options_of(self._queue.group) if self._queue.group else []
         refused, why = self._refusal
-        return [list(option_rows(n + 1, one, cells - 1, why if n == refused else "")) for n, one in enumerate(options)]
+        shown = enumerate(self._options)
+        return [list(option_rows(one, cells - 1, why if n == refused else "")) for n, one in shown]
 
     def _answer_height(self, cells: int) -> int:
         return 1 if self._spoken_to is not None else sum(map(len, self._answers(cells)))
@@ -326,7 +330,7 @@ class QuestionsPanel(Widget):
             # A hidden widget has no width. It is laid out again when it has one.
             return
         parts = self._parts(cells)
-        self._list.offer(self._answers(cells))
+        self._list.offer(self._answers(cells), [one.number for one in self._options])
         asked = self._answer_height(cells)
         self._list.styles.height = taken = max(min(asked, height - _LEAST_LINES), 1)
         before, self._sheet = self._sheet, sheet(parts, self._offset, cells, height - taken)
