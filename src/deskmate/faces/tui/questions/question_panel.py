@@ -182,11 +182,11 @@ class QuestionsPanel(Widget):
         if self.has_focus_within:
             self._had_keys = question
         self._standing = (question, None)
-        if question is not None and question.tool == "write_file":
+        if question is not None and self._people.can_compare(question):
             self.run_worker(self._look_where(question), exclusive=True)
 
     async def _look_where(self, question: Question) -> None:
-        """Read the file that a write would replace."""
+        """Read the file that would be changed."""
         path = str(question.arguments.get("path", ""))
         found = await to_thread.run_sync(standing_at, self._workspace, path)
         if are_one(question, self._standing[0]):
