@@ -35,6 +35,7 @@ from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.panels.user_mail import UserMail
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
@@ -89,6 +90,7 @@ class TeamScreen(Screen[None]):
         self._colours: Mapping[str, str] = {}
         self._activity = Activity(now)
         feed.listen(self._activity.hear)
+        self._mail = UserMail(now())
         self.watching = Watching(session, self._activity, self._changed.set)
         self._grid = ConversationGrid(session, self._activity, self._changed.set, id="grid")
         feed.listen(self.watching.hear)
@@ -166,10 +168,11 @@ class TeamScreen(Screen[None]):
         self._colours = colours_of(session.members)
         if self.watching.keep_up():
             self._watch(LEAD)
+        self.watching.show_mail(self._mail.take(session.letters))
         chosen = self.watching.chosen
         if self.has_class("grid"):
             self._grid.show_members(tiled_names(session.members, chosen), chosen)
-        self.query_one(Head).show(session, self.watching.context_share)
+        self.query_one(Head).show(session, self.watching.context_share, self._mail.unread)
         self.query_one(MemberStrip).show(members, chosen)
         self._grow()
         self.query_one(Members).show(members, chosen, now, self._activity)
@@ -329,6 +332,9 @@ class TeamScreen(Screen[None]):
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
+        if "post" in panels:
+            self._mail.read()
+            self._look()
         self.query_one(KeyLine).show(panels[0] if panels else "draft", is_over=self.query_one(Draft).disabled)
 
     def on_draft_sent(self) -> None:
@@ -386,13 +392,7 @@ class TeamScreen(Screen[None]):
         if self.has_class("grid"):
             self.action_grid()
         self._show_panel("conversation")
-        line = self.query_one("#search", Input)
-        line.add_class("open")
-        line.focus()
-
-    def on_conversation_search_wanted(self) -> None:
-        """Ask what to search for."""
-        self.action_search()
+        self.query_one("#search", Input).add_class("open").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the search result, and to the next one if submitted again."""
