@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import Input
@@ -209,6 +210,9 @@ async def test_a_key_that_repeats_answers_one_question_and_the_list_says_why_no_
         assert app.answers == [("alice", "yes", "")]
         assert "1. Yes  Not yet: this question is new. Press it again in a second." in text(app)
         app.clock.advance(QUIET_SECONDS)
+        with anyio.fail_after(10):
+            while any("Not yet" in line for line in text(app)):
+                await pilot.pause(0.02)
         await pilot.press("enter")
         await pilot.pause()
         assert app.answers == [("alice", "yes", ""), ("bob", "yes", "")]

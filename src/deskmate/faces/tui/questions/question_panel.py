@@ -30,7 +30,7 @@ from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
 from deskmate.faces.tui.questions import question_details
-from deskmate.faces.tui.questions.answer_guard import KeyGuard
+from deskmate.faces.tui.questions.answer_guard import QUIET_SECONDS, KeyGuard
 from deskmate.faces.tui.questions.answer_list import AnswerList
 from deskmate.faces.tui.questions.answer_options import AnswerOption, option_rows, options_of
 from deskmate.faces.tui.questions.question_details import People
@@ -226,6 +226,7 @@ class QuestionsPanel(Widget):
     def _why_not(self, index: int, option: AnswerOption) -> str:
         """Return why an answer does not count: the question is new, or part of what it allows was not seen."""
         if not self._guard.press():
+            self.set_timer(QUIET_SECONDS + _RETRY_SECONDS, lambda: None if self._guard.holds else self._roll(0))
             return "Not yet: this question is new. Press it again in a second."
         was_visible = self._list.mark(index, len(option_rows(option, self.size.width - 1)))
         if option.answer == "no" or (self._is_read and (was_visible or option.answer == "yes")):
