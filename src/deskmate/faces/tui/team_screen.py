@@ -84,9 +84,7 @@ class TeamScreen(Screen[None]):
         super().__init__()
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()
-        self._looked = True
-        self._ticks = 0
-        self._ends = False
+        self._looked, self._ticks, self._ends = True, 0, False
         self._colours: Mapping[str, str] = {}
         self._activity = Activity(now)
         feed.listen(self._activity.hear)
@@ -180,6 +178,7 @@ class TeamScreen(Screen[None]):
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now)
         self.query_one(Draft).show_mode(session.permitted.mode)
+        self.on_descendant_focus()
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
             self._write()
@@ -245,8 +244,7 @@ class TeamScreen(Screen[None]):
 
     def action_reply(self) -> None:
         """Write to the agent whose message is chosen."""
-        name = self.query_one(PostPanel).correspondent
-        if name in [member.name for member in self._session.members]:
+        if (name := self.query_one(PostPanel).correspondent) in [member.name for member in self._session.members]:
             self._watch(name)
             self._write()
 
@@ -307,8 +305,7 @@ class TeamScreen(Screen[None]):
     def drop_draft(self) -> bool:
         """Drop the draft. Return whether there was one."""
         draft = self.query_one(Draft)
-        is_typing = draft.has_focus and bool(draft.text)
-        if is_typing:
+        if is_typing := draft.has_focus and bool(draft.text):
             draft.drop()
         return is_typing
 
@@ -319,23 +316,26 @@ class TeamScreen(Screen[None]):
         return not self.query_one(Draft).disabled
 
     def on_text_area_changed(self) -> None:
-        """Disable the draft if everything is over and it is empty."""
+        """Disable the draft if everything is over and it is empty. The keys may mean something else now."""
         draft = self.query_one(Draft)
+        self.on_descendant_focus()
         if self._ends and not draft.text:
             had_keys = draft.has_focus
             draft.disabled = True
-            if had_keys:
-                self._write()
-            else:
-                self.on_descendant_focus()
+            self._write() if had_keys else self.on_descendant_focus()
 
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
-        if "post" in panels:
+        if "post" in panels and self._mail.unread:
             self._mail.read()
             self._look()
-        self.query_one(KeyLine).show(panels[0] if panels else "draft", is_over=self.query_one(Draft).disabled)
+        draft = self.query_one(Draft)
+        is_menu = self.focused is draft and self.query_one(DraftMenu).is_open
+        has_words = "questions" in panels and isinstance(self.focused, Input)
+        panel = "words" if has_words else "menu" if is_menu else (*panels, "draft")[0]
+        busy = self.watching.chosen in self._session.busy and not draft.text
+        self.query_one(KeyLine).show(panel, asked=bool(self._session.questions), busy=busy, is_over=draft.disabled)
 
     def on_draft_sent(self) -> None:
         """Scroll to the end, where the sent text will appear. A question may have the keys again."""

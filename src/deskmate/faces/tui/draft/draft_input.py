@@ -144,6 +144,8 @@ class Draft(TextArea):
                 word = word_at(self._before_cursor)
                 self._dismissed = word.start if word else None
                 self._menu.close()
+                # The keys mean something else now.
+                self.post_message(self.Changed(self))
             case _:
                 return False
         return True

@@ -116,7 +116,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _entitle(self) -> None:
         below = self._layout.height - self.scroll_offset.y - self.size.height
-        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
+        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: End"
         entitle(self, f"{words(self._member)}{more}")
 
     def _paint(self, item: ShownItem, folded: bool) -> list[WrappedLine]:
