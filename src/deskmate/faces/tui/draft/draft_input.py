@@ -213,6 +213,8 @@ class Draft(TextArea):
         """Search in what was typed before, for what is typed now."""
         self._searched_from = self.text
         self._offer()
+        # The keys mean something else now.
+        self.post_message(self.Changed(self))
 
     def _end_search(self, text: str) -> None:
         self._searched_from = None
