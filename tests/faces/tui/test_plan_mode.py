@@ -32,7 +32,7 @@ async def handed_in(screen: ScreenHarness) -> None:
     await screen.type("change it")
     await screen.sees("lead submits a plan", "1. Write it.", "2. Test it.")
     # The question takes the keys by itself.
-    await screen.asked("1. Yes", "2. Yes, and accept edits from now on", "3. No, and say what to change")
+    await screen.asked("1. Yes", "2. Yes, and accept edits from now on", "4. No, and say what to change")
 
 
 async def cycle(screen: ScreenHarness, presses: int) -> None:
@@ -101,7 +101,7 @@ async def test_plan_mode_returns_to_accepted_edits_if_the_lead_worked_so(tmp_pat
 async def test_words_refuse_the_plan_and_the_next_one_is_asked_about(tmp_path: Path) -> None:
     async with FakeProvider(plans) as provider, show_live_team(tmp_path, provider, SIZES[0]) as screen:
         await handed_in(screen)
-        await screen.press("3", *"tests", "enter")
+        await screen.press("4", *"tests", "enter")
         await screen.sees("submits a plan", "A better plan.")
         await screen.sees_no("1. Write it.\n")
         assert screen.session.permitted.planning == ("lead",)

@@ -10,7 +10,7 @@ from deskmate.faces.tui.member_activity import Activity
 from deskmate.faces.tui.watched_member import Watching
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.team_scripts import member_of
+from deskmate.testing.team_scripts import member_of, step
 from tests.faces.tui.busy_team import at_work
 from tests.faces.tui.idle_sessions import session_at
 from tests.faces.tui.screen_harness import show_live_team, show_team
@@ -84,3 +84,26 @@ async def test_in_another_team_the_same_name_is_somebody_else(tmp_path: Path) ->
         await screen.press("tab")
         await screen.sees("to alice", "I am here.")
         assert sum("I am here." in line for line in screen.lines) == 1
+
+
+def scouts(asked: Asked) -> Say:
+    """Have a scout that writes to the user."""
+    if member_of(asked) == "scout":
+        return (
+            Say("Sent.")
+            if step(asked)
+            else Say("", [Use("SendMessage", {"recipient": "user", "content": "The bridge is down."})])
+        )
+    return Say("Off it goes.") if step(asked) else Say("", [Use("Task", {"name": "scout", "prompt": "Look."})])
+
+
+async def test_a_message_to_the_user_is_shown_in_the_conversation_and_marked_until_the_mail_is_opened(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider(scouts) as provider, show_live_team(tmp_path, provider, (80, 24), "go") as screen:
+        await screen.sees("to lead", "scout to you", "The bridge is down.", "1 mail: F4")
+        await screen.press("f4")
+        await screen.sees_no("1 mail: F4")
+        await screen.press("escape")
+        await screen.sees("to lead", "scout to you")
+        assert not any("1 mail: F4" in line for line in screen.lines)

@@ -229,7 +229,7 @@ class DeskmateApp(App[None]):
         busy = ", ".join(self._session.busy)
         if not self._interrupt():
             self.note(f"{name} is not working{f'. Busy: {busy}' if busy else ''}")
-        self.note("Press Ctrl-C again to leave")
+        self.notify("Press Ctrl-C again to leave", timeout=TWICE_SECONDS)
 
     def on_team_screen_cut(self) -> None:
         """Stop the user's own command, or interrupt the watched member, if it is busy."""

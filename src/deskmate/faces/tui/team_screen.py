@@ -35,6 +35,7 @@ from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.panels.user_mail import UserMail
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
@@ -83,12 +84,11 @@ class TeamScreen(Screen[None]):
         super().__init__()
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()
-        self._looked = True
-        self._ticks = 0
-        self._ends = False
+        self._looked, self._ticks, self._ends = True, 0, False
         self._colours: Mapping[str, str] = {}
         self._activity = Activity(now)
         feed.listen(self._activity.hear)
+        self._mail = UserMail(now())
         self.watching = Watching(session, self._activity, self._changed.set)
         self._grid = ConversationGrid(session, self._activity, self._changed.set, id="grid")
         feed.listen(self.watching.hear)
@@ -166,10 +166,11 @@ class TeamScreen(Screen[None]):
         self._colours = colours_of(session.members)
         if self.watching.keep_up():
             self._watch(LEAD)
+        self.watching.show_mail(self._mail.take(session.letters))
         chosen = self.watching.chosen
         if self.has_class("grid"):
             self._grid.show_members(tiled_names(session.members, chosen), chosen)
-        self.query_one(Head).show(session, self.watching.context_share)
+        self.query_one(Head).show(session, self.watching.context_share, self._mail.unread)
         self.query_one(MemberStrip).show(members, chosen)
         self._grow()
         self.query_one(Members).show(members, chosen, now, self._activity)
@@ -177,6 +178,7 @@ class TeamScreen(Screen[None]):
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now)
         self.query_one(Draft).show_mode(session.permitted.mode)
+        self.on_descendant_focus()
         if self.focused is None:
             # The last question was answered, and its panel is hidden.
             self._write()
@@ -242,8 +244,7 @@ class TeamScreen(Screen[None]):
 
     def action_reply(self) -> None:
         """Write to the agent whose message is chosen."""
-        name = self.query_one(PostPanel).correspondent
-        if name in [member.name for member in self._session.members]:
+        if (name := self.query_one(PostPanel).correspondent) in [member.name for member in self._session.members]:
             self._watch(name)
             self._write()
 
@@ -304,8 +305,7 @@ class TeamScreen(Screen[None]):
     def drop_draft(self) -> bool:
         """Drop the draft. Return whether there was one."""
         draft = self.query_one(Draft)
-        is_typing = draft.has_focus and bool(draft.text)
-        if is_typing:
+        if is_typing := draft.has_focus and bool(draft.text):
             draft.drop()
         return is_typing
 
@@ -316,20 +316,26 @@ class TeamScreen(Screen[None]):
         return not self.query_one(Draft).disabled
 
     def on_text_area_changed(self) -> None:
-        """Disable the draft if everything is over and it is empty."""
+        """Disable the draft if everything is over and it is empty. The keys may mean something else now."""
         draft = self.query_one(Draft)
+        self.on_descendant_focus()
         if self._ends and not draft.text:
             had_keys = draft.has_focus
             draft.disabled = True
-            if had_keys:
-                self._write()
-            else:
-                self.on_descendant_focus()
+            self._write() if had_keys else self.on_descendant_focus()
 
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
-        self.query_one(KeyLine).show(panels[0] if panels else "draft", is_over=self.query_one(Draft).disabled)
+        if "post" in panels and self._mail.unread:
+            self._mail.read()
+            self._look()
+        draft = self.query_one(Draft)
+        is_menu = self.focused is draft and self.query_one(DraftMenu).is_open
+        has_words = "questions" in panels and isinstance(self.focused, Input)
+        panel = "words" if has_words else "menu" if is_menu else (*panels, "draft")[0]
+        busy = self.watching.chosen in self._session.busy and not draft.text
+        self.query_one(KeyLine).show(panel, asked=bool(self._session.questions), busy=busy, is_over=draft.disabled)
 
     def on_draft_sent(self) -> None:
         """Scroll to the end, where the sent text will appear. A question may have the keys again."""
@@ -386,13 +392,7 @@ class TeamScreen(Screen[None]):
         if self.has_class("grid"):
             self.action_grid()
         self._show_panel("conversation")
-        line = self.query_one("#search", Input)
-        line.add_class("open")
-        line.focus()
-
-    def on_conversation_search_wanted(self) -> None:
-        """Ask what to search for."""
-        self.action_search()
+        self.query_one("#search", Input).add_class("open").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the search result, and to the next one if submitted again."""

@@ -5,7 +5,7 @@ it live.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NoReturn
 
@@ -19,7 +19,7 @@ from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.core.team.messages import Plain
 from deskmate.errors import StoreError
 from deskmate.faces.common.items.entry_items import ItemHistory
-from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.transcript_items import CommandItem, NoticeItem, ShownItem
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
@@ -110,6 +110,11 @@ class Watching:
         """Show a message of the program at the end of the chosen member's conversation."""
         self._history(self.chosen).note(lines)
         self._wake()
+
+    def show_mail(self, mail: Iterable[MailItem]) -> None:
+        """Show messages to the user at the end of the chosen member's conversation."""
+        for item in mail:
+            self._history(self.chosen).put(item)
 
     def show_command(self, ran: UserCommand) -> None:
         """Show a command of the user where it was begun: at its start, while it runs, and at its end."""

@@ -110,7 +110,7 @@ def test_a_call_that_was_said_before_all_this_is_called_an_earlier_one() -> None
     assert (call.title, call.state, call.text) == ("an earlier call", CallState.DONE, "2 passed")
 
 
-@pytest.mark.parametrize(("call", "diff"), [(EDIT, "-one\n-two\n+three"), (WRITE, "+x = 1\n+")])
+@pytest.mark.parametrize(("call", "diff"), [(EDIT, "-one\n-two\n+three"), (WRITE, "+x = 1")])
 def test_an_edit_shows_what_it_would_change_before_it_has_a_result(call: Call, diff: str) -> None:
     item = call_after(Said(calls=(call,)))
     assert (item.diff, item.details, fold_of(item)) == (diff, "", Fold.OPEN)

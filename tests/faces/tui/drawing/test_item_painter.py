@@ -100,6 +100,11 @@ def test_a_message_that_nobody_has_heard_says_so() -> None:
     assert plain(replace(mail("go", "user"), heard=False)) == ["▌ you not read yet", "▌ go"]
 
 
+def test_a_folded_message_shows_its_first_line() -> None:
+    item = mail("\nFix this:\n" + "line\n" * 60, sender="user")
+    assert plain(item, folded=True) == ["▌ you  ▸ 61 lines", "▌ Fix this:"]
+
+
 def test_a_folded_command_shows_its_last_three_lines_and_all_of_them_unfolded() -> None:
     item = CallItem("1", "bash", MAKE, CallState.DONE, "a\nb")
     assert plain(item, folded=True) == ["✓ bash make  ▸ 2 lines", "  │ a", "  │ b"]

@@ -62,6 +62,22 @@ async def test_a_question_is_answered_by_one_key_and_the_draft_has_the_keys_agai
         await screen.sees(" yes")
 
 
+async def test_the_last_line_shows_only_keys_that_do_something_now(tmp_path: Path) -> None:
+    async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, (160, 48)) as screen:
+        assert not any("F5 answer" in line or "Esc interrupt" in line for line in screen.lines)
+        await screen.press("slash")
+        await screen.sees("Tab insert  Esc close")
+        assert not any("Enter send" in line for line in screen.lines)
+        await screen.press("escape")
+        await screen.sees("Enter send")
+        await screen.press("backspace")
+        await screen.session.say("go")
+        await screen.asked("F5 answer")
+        await screen.press("4")
+        await screen.sees("Enter send  Esc back")
+        assert not any("Esc write" in line for line in screen.lines)
+
+
 async def test_a_question_takes_no_keys_from_who_is_typing(tmp_path: Path) -> None:
     async with FakeProvider(builds) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
         await screen.session.say("go")

@@ -15,6 +15,7 @@ from deskmate.core.team.open_questions import Question
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import EMPTY
 from deskmate.faces.common.items.question_items import question_groups
+from deskmate.faces.common.items.text_changes import diff_of
 from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.styled_lines import plain, width
 from deskmate.faces.tui.questions.answer_options import option_rows, options_of
@@ -112,7 +113,7 @@ async def test_the_line_for_words_stands_below_the_question(tmp_path: Path) -> N
 
     async with asking(tmp_path, asked) as (app, pilot):
         await app.seen(pilot)
-        await pilot.press("6")
+        await pilot.press("4")
         await pilot.pause()
         compare(app, "question-words")
 
@@ -154,7 +155,7 @@ def test_a_plan_is_rendered_unless_that_leaves_out_a_letter() -> None:
 
 def test_the_rule_that_an_answer_would_add_is_shown_exactly() -> None:
     short, long = (replace(question(command="a"), rule=f"allow bash({text})") for text in ("a\n\u200bb", "a" * 500))
-    first, second = ["".join(map(plain, option_rows(2, options_of((one,))[1], 80))) for one in (short, long)]
+    first, second = ["".join(map(plain, option_rows(options_of((one,))[1], 80))) for one in (short, long)]
     assert first == r"2. Yes, and don't ask again for bash(a\x0a\u200bb)"
     assert "".join(second.split()) == f"2.Yes,anddon'taskagainforbash({'a' * 500})"
 
@@ -170,6 +171,55 @@ def test_an_edit_shows_all_of_both_texts_as_a_difference() -> None:
     assert shown(asked) == ["path: a.py", "mode: 7", "  one", "- two", "+ 2", "  three", "+ "]
     asked = question("edit_file", path="a.py", old_text="one\n", new_text="two\n")
     assert shown(asked) == ["path: a.py", "- one", "+ two"]
+
+
+def test_an_edit_is_shown_in_its_file_with_line_numbers_and_the_lines_around_it() -> None:
+    file = FilePreview("", "".join(f"line {n}\r\n" for n in range(1, 21)))
+    asked = question("edit_file", path="a", old_text="line 10\n", new_text="line ten\nand\u200b more\n")
+    assert shown(asked, standing=file) == [
+        "path: a",
+        " 7   line 7",
+        " 8   line 8",
+        " 9   line 9",
+        "10 - line 10",
+        "10 + line ten",
+        r"11 + and\u200b more",
+        "12   line 11",
+        "13   line 12",
+        "14   line 13",
+    ]
+    every = question("edit_file", path="a", old_text="ne 2", new_text="NE 2", replace_all=True)
+    assert [line for line in shown(every, standing=file) if line[3:4] in "+-" or line == "⋯"] == [
+        " 2 - line 2",
+        " 2 + liNE 2",
+        "⋯",
+        "20 - line 20",
+        "20 + liNE 20",
+    ]
+
+
+@pytest.mark.parametrize("current", ["", "other\n", "one\none\n"])
+def test_an_edit_that_does_not_fit_its_file_shows_both_texts(current: str) -> None:
+    asked = question("edit_file", path="a", old_text="one\n", new_text="two\n")
+    assert shown(asked, standing=FilePreview("", current)) == ["path: a", "- one", "+ two"]
+
+
+def test_a_last_line_end_adds_no_line_to_a_difference() -> None:
+    assert shown(question("write_file", path="a", content="one\n")) == ["path: a", "+ one"]
+    assert shown(question("edit_file", path="a", old_text="one\n", new_text="")) == ["path: a", "- one"]
+    assert diff_of("edit_file", {"old_text": "one\n", "new_text": "two\n"}, compares=False) == "-one\n+two"
+
+
+async def test_an_edit_is_compared_with_the_current_file(tmp_path: Path) -> None:
+    async def asked(team: OpenTeam, clock: FakeClock) -> None:
+        await ask(team, "bob", "edit_file", {"path": "book.py", "old_text": "return", "new_text": "yield"})
+
+    (tmp_path / "book.py").write_text(CODE)
+    async with asking(tmp_path, asked) as (app, pilot):
+        await app.seen(pilot)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "2 +     yield book.price" in text(app)
 
 
 def test_a_text_too_long_to_compare_is_shown_as_taken_away_and_put_there() -> None:
@@ -252,7 +302,7 @@ def test_no_line_of_a_question_is_too_wide_or_obeyed(cells: int) -> None:
         ]
         asked += [replace(question(), shake=Shake.PLAN, plan=odd, reason=odd), replace(question(), rule=odd)]
         for one in asked:
-            answers = [row for option in options_of((one, one)) for row in option_rows(1, option, cells, "why")]
+            answers = [row for option in options_of((one, one)) for row in option_rows(option, cells, "why")]
             lines = [head((one,), cells, NOBODY), gist((one, one), cells, NOBODY), *body(one, cells, CONSOLE), *answers]
             assert max(map(width, lines)) <= cells
             assert [found for line in lines for found in obeyed(plain(line))] == []

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import Input
@@ -119,7 +120,7 @@ async def test_escape_is_left_to_the_app_while_no_words_are_typed(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("keys", "answer"), [(["1"], "yes"), (["2"], "always"), (["3", *"test", "enter"], "no")], ids=["1", "2", "3"]
+    ("keys", "answer"), [(["1"], "yes"), (["2"], "always"), (["4", *"test", "enter"], "no")], ids=["1", "2", "4"]
 )
 async def test_a_plan_is_approved_with_or_without_edits_or_refused_with_words(
     tmp_path: Path, keys: list[str], answer: str
@@ -135,6 +136,19 @@ async def test_a_plan_is_approved_with_or_without_edits_or_refused_with_words(
     assert await told(tmp_path, "carol") == [Said(PlanResponse, answer != "no", words)]
 
 
+async def test_the_number_of_an_answer_that_a_question_leaves_out_chooses_nothing(tmp_path: Path) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("right")
+        app.clock.advance(1)
+        await pilot.press("2")
+        await pilot.pause()
+        assert (app.answers, app.focused, in_front(app)) == ([], app.answer_list, "bob")
+        await pilot.press("3")
+        await pilot.pause()
+        assert app.answers == [("bob", "no", "")]
+
+
 async def test_an_answer_for_later_questions_shows_its_rule_and_is_there_only_if_a_rule_can_stand_in(
     tmp_path: Path,
 ) -> None:
@@ -146,8 +160,8 @@ async def test_an_answer_for_later_questions_shows_its_rule_and_is_there_only_if
         assert (app.answers, app.session.permitted.rules) == ([("alice", "always", "")], ("allow bash(make)",))
         assert [line for line in text(app) if line[:2] in ("1.", "2.", "3.", "4.")] == [
             "1. Yes",
-            "2. No",
-            "3. No, and tell it what to do instead",
+            "3. No",
+            "4. No, and tell it what to do instead",
         ]
 
 
@@ -196,6 +210,9 @@ async def test_a_key_that_repeats_answers_one_question_and_the_list_says_why_no_
         assert app.answers == [("alice", "yes", "")]
         assert "1. Yes  Not yet: this question is new. Press it again in a second." in text(app)
         app.clock.advance(QUIET_SECONDS)
+        with anyio.fail_after(10):
+            while any("Not yet" in line for line in text(app)):
+                await pilot.pause(0.02)
         await pilot.press("enter")
         await pilot.pause()
         assert app.answers == [("alice", "yes", ""), ("bob", "yes", "")]
@@ -271,7 +288,7 @@ async def test_where_the_lead_answered_first_the_words_become_a_message_to_the_a
         await app.seen(pilot)
         await pilot.press("right", "right")
         app.clock.advance(UNSEEN_SECONDS)
-        await pilot.press("3", *"too late")
+        await pilot.press("4", *"too late")
         plan = next(one for one in app.session.questions if one.member == "carol")
         async with hands(tmp_path) as team:
             await team.mailbox("lead").send("carol", PlanResponse(request_id=plan.id, approve=True))
@@ -286,7 +303,7 @@ async def test_where_the_lead_answered_first_the_words_become_a_message_to_the_a
 async def test_the_panel_is_there_only_while_somebody_asks(tmp_path: Path) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         assert not app.questions.display
-        for key in ("3", "2", "3"):
+        for key in ("3", "3", "4"):
             await app.seen(pilot)
             assert app.questions.display
             await pilot.press(key)
@@ -314,9 +331,9 @@ async def test_those_who_ask_the_same_are_answered_one_by_one_by_the_first_answe
 @pytest.mark.parametrize(
     ("choice", "answers"),
     [
-        ("2. Yes to all 3", ["yes", "yes", "yes"]),
-        ("3. Yes to all 3, and don't ask again for bash(make)", ["always", "yes", "yes"]),
-        ("5. No to all 3", ["no", "no", "no"]),
+        ("5. Yes to all 3", ["yes", "yes", "yes"]),
+        ("2. Yes to all 3, and don't ask again for bash(make)", ["always", "yes", "yes"]),
+        ("6. No to all 3", ["no", "no", "no"]),
     ],
 )
 async def test_those_who_ask_the_same_are_answered_together(tmp_path: Path, choice: str, answers: list[str]) -> None:
@@ -355,7 +372,7 @@ async def test_what_is_longer_than_the_panel_is_allowed_only_once_its_end_was_se
 async def test_what_is_not_read_to_its_end_can_be_refused(tmp_path: Path) -> None:
     async with asking(tmp_path, long) as (app, pilot):
         await app.seen(pilot)
-        await pilot.press("3", *"no", "enter")
+        await pilot.press("4", *"no", "enter")
         await pilot.pause()
         assert app.answers == [("carol", "no", "no")]
 

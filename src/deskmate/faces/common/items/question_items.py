@@ -33,7 +33,7 @@ class QuestionItem:
     """A question. Its plan, arguments, diff and reason together leave out nothing that would be allowed.
 
     `asks`: what the asker does. `request`: what it wants to know. `subject`: what it asks for, in short. `always`: the
-    answer that also decides later questions, if there is one. `current`: the text that a write would replace, if known.
+    answer that also decides later questions, if there is one. `current`: the file that a call would change, if known.
     """
 
     question: Question
@@ -76,7 +76,7 @@ class QuestionItem:
 
 
 def question_item(question: Question, current: str = "") -> QuestionItem:
-    """Return a question as an item. `current`: the text that a write would replace, if known."""
+    """Return a question as an item. `current`: the file that a call would change, if known."""
     match question.shake:
         case Shake.PLAN:
             subject, always = f"a plan: {question.plan}"[:_SUBJECT_CHARS], Choice("always", "yes, and accept edits")

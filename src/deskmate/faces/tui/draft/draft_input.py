@@ -144,6 +144,8 @@ class Draft(TextArea):
                 word = word_at(self._before_cursor)
                 self._dismissed = word.start if word else None
                 self._menu.close()
+                # The keys mean something else now.
+                self.post_message(self.Changed(self))
             case _:
                 return False
         return True
@@ -211,6 +213,8 @@ class Draft(TextArea):
         """Search in what was typed before, for what is typed now."""
         self._searched_from = self.text
         self._offer()
+        # The keys mean something else now.
+        self.post_message(self.Changed(self))
 
     def _end_search(self, text: str) -> None:
         self._searched_from = None

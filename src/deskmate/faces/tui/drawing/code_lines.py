@@ -40,7 +40,7 @@ def language_of(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _DiffLine:
+class DiffLine:
     """A line of a diff. `number`: its number in the file, before or after; None if that is not known."""
 
     sign: str
@@ -53,7 +53,7 @@ def diff_rows(diff: str, path: str, margin: Text, tints: tuple[str, str]) -> Ite
 
     `tints`: the styles behind added and removed lines.
     """
-    lines = list(_numbered(paragraphs(diff)))
+    lines = list(numbered_lines(paragraphs(diff)))
     width = max((len(str(one.number)) for one in lines if one.number), default=0)
     coloured = _coloured(lines, language_of(path))
     for one, text in zip(lines, coloured, strict=True):
@@ -69,24 +69,25 @@ def diff_rows(diff: str, path: str, margin: Text, tints: tuple[str, str]) -> Ite
         yield UnwrappedLine(text, first, margin.copy().append(" " * (len(number) + 2)), back=back)
 
 
-def _numbered(lines: list[str]) -> Iterator[_DiffLine]:
+def numbered_lines(lines: list[str]) -> Iterator[DiffLine]:
+    """Yield the lines of a unified diff with their numbers. Between two hunks is a line with the sign `@`."""
     before = after = None
     first = True
     for line in lines:
         if hunk := _HUNK.match(line):
             before, after = int(hunk[1]), int(hunk[2])
             if not first:
-                yield _DiffLine("@", "", None)
+                yield DiffLine("@", "", None)
             first = False
             continue
         first, sign = False, line[:1] if line[:1] in _SIGNS else " "
         text = line[1:] if line[:1] in ("+", "-", " ") else line
-        yield _DiffLine(sign, text, before if sign == "-" else after)
+        yield DiffLine(sign, text, before if sign == "-" else after)
         if before is not None and after is not None:
             before, after = before + (sign != "+"), after + (sign != "-")
 
 
-def _coloured(lines: list[_DiffLine], language: str) -> list[Text]:
+def _coloured(lines: list[DiffLine], language: str) -> list[Text]:
     """Return the lines in colours. The file before and the file after are each coloured as a whole."""
     found = [Text(one.text) for one in lines]
     for left_out in "+-":

@@ -1,4 +1,4 @@
-"""The file that a write would replace.
+"""The file that a call would change.
 
 Reading blocks, so the question panel does it in a thread. `question_details` shows the difference.
 """

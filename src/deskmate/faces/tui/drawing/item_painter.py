@@ -139,11 +139,14 @@ def _mail_rows(item: MailItem, folded: bool, look: PaintLook) -> Iterator[Unwrap
     style = style_of(item.sender, look.colours)
     bar = Text("▌ ", style)
     head = Text().append("you" if item.sender == USER else words(item.sender), style)
+    head.append(" to you" if USER in item.recipients else "", "dim")
     head.append("".join(f" {word}" for word in (item.title, "not read yet" * (item.heard is False)) if word), "dim")
     source = head.plain
     _append_fold(head, item, folded)
     yield UnwrappedLine(head, bar, bar, source=source)
     if folded and not item.additions:
+        first = next((line for line in paragraphs(item.words) if line.strip()), "")
+        yield UnwrappedLine(Text(cut(words(first), _HEAD_CELLS)), bar, bar)
         return
     if item.is_markdown:
         yield from markdown_rows(item.text, look.width, look.console, bar)

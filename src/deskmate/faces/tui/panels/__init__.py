@@ -8,4 +8,5 @@ board_outline       the order and text of its tasks
 mail_panel          mail between members
 head_line           the first line
 key_line            the last line
+user_mail           what agents wrote to the user, as it arrives
 """

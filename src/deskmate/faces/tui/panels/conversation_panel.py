@@ -11,7 +11,6 @@ from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -51,15 +50,12 @@ class Conversation(ScrollView, can_focus=True):
         Binding("enter,o,space", "fold", "unfold", key_display="Enter"),
         Binding("O", "fold_all", "unfold all"),
         Binding("c", "copy", "copy"),
-        Binding("slash", "search", "search"),
+        Binding("slash", "screen.search", "search"),
         Binding("n", "find(-1)", "next"),
         Binding("N", "find(1)", "back", show=False),
         Binding("home,g", "go(0)", "beginning", show=False),
         Binding("end,G", "go(1)", "end", show=False),
     ]
-
-    class SearchWanted(Message):
-        """The person wants to search here."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -120,7 +116,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _entitle(self) -> None:
         below = self._layout.height - self.scroll_offset.y - self.size.height
-        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
+        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: End"
         entitle(self, f"{words(self._member)}{more}")
 
     def _paint(self, item: ShownItem, folded: bool) -> list[WrappedLine]:
@@ -285,10 +281,6 @@ class Conversation(ScrollView, can_focus=True):
             copy(self.app, text)
 
     # -- searching --------------------------------------------------------------------------------
-
-    def action_search(self) -> None:
-        """Ask what to search for."""
-        self.post_message(self.SearchWanted())
 
     def seek(self, sought: str) -> str:
         """Go to the last item that contains a text, or to the one above. Case is ignored. Return "N of M"."""

@@ -36,12 +36,13 @@ class Head(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._line, self._titles = Text(), dict[str, str]()
-        self._shown: tuple[TeamSession, float | None] | None = None
+        self._shown: tuple[TeamSession, float | None, int] | None = None
 
-    def show(self, session: TeamSession, context_share: float | None = None) -> None:
-        """Show the state of the team, and how full the context of the watched member is."""
-        self._shown = session, context_share
-        line = head_of(session, self.size.width, title=self._title(session), context_share=context_share)
+    def show(self, session: TeamSession, context_share: float | None = None, unread: int = 0) -> None:
+        """Show the state of the team, how full the context of the watched member is, and the user's unread mail."""
+        self._shown = session, context_share, unread
+        title = self._title(session)
+        line = head_of(session, self.size.width, title=title, context_share=context_share, unread=unread)
         if line != self._line:
             self._line = line
             self.refresh()
@@ -62,9 +63,11 @@ class Head(Widget):
         return self._line
 
 
-def head_of(session: TeamSession, cells: int, *, title: str = "", context_share: float | None = None) -> Text:
+def head_of(
+    session: TeamSession, cells: int, *, title: str = "", context_share: float | None = None, unread: int = 0
+) -> Text:
     """Return the line with as many parts as fit."""
-    parts = list(_parts(session, title, min(_TITLE_CELLS, max(12, cells // 4)), context_share))
+    parts = list(_parts(session, title, min(_TITLE_CELLS, max(12, cells // 4)), context_share, unread))
     while len(parts) > 1 and sum(cell_len(part.text) + 2 for part in parts) - 2 > cells - 2:
         parts.remove(max(reversed(parts), key=lambda part: part.rank))
     head = Text(no_wrap=True, end="", overflow="ellipsis")
@@ -73,7 +76,7 @@ def head_of(session: TeamSession, cells: int, *, title: str = "", context_share:
     return head
 
 
-def _parts(session: TeamSession, title: str, room: int, context_share: float | None) -> Iterator[_Part]:
+def _parts(session: TeamSession, title: str, room: int, context_share: float | None, unread: int) -> Iterator[_Part]:
     yield _Part("deskmate", "bold", 7)
     yield _Part(cut(words(title or session.team), room), "bold cyan", 3)
     if title and session.team != session.home:
@@ -83,6 +86,8 @@ def _parts(session: TeamSession, title: str, room: int, context_share: float | N
         yield _Part(f"{busy} busy" if busy else "idle", "" if busy else "dim")
     if asked:
         yield _Part(f"{asked} question{'' if asked == 1 else 's'}", "bold yellow")
+    if unread:
+        yield _Part(f"{unread} mail: F4", "bold yellow")
     if parked:
         yield _Part(parked, "bold red")
     yield _Part(spent_in_words(session.spent), "", 1)

@@ -9,12 +9,13 @@ from textual.widget import Widget
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
-    """A key as it is shown. `rank`: keys with a higher rank are dropped first."""
+    """A key as it is shown. `rank`: keys with a higher rank are dropped first. `needs`: shown only while this is so."""
 
     key: str
     shown: str
     about: str
     rank: int = 0
+    needs: str = ""
 
 
 ALWAYS = (
@@ -22,7 +23,7 @@ ALWAYS = (
     KeyHint("f2", "F2", "members", 2),
     KeyHint("f3", "F3", "board", 2),
     KeyHint("f4", "F4", "mail", 2),
-    KeyHint("f5", "F5", "answer", 1),
+    KeyHint("f5", "F5", "answer", 1, needs="question"),
     KeyHint("f6", "F6", "read", 2),
     KeyHint("f7", "F7", "grid", 3),
     KeyHint("tab", "Tab", "next", 1),
@@ -37,8 +38,17 @@ OWN = {
         KeyHint("enter", "Enter", "send", 3),
         KeyHint("alt+enter", "Alt-Enter", "line", 3),
         KeyHint("shift+tab", "Shift-Tab", "mode", 2),
+        KeyHint("escape", "Esc", "interrupt", 1, needs="busy"),
         KeyHint("ctrl+d", "Ctrl-D", "leave"),
     ),
+    # While the menu above the draft is open.
+    "menu": (
+        KeyHint("down", "↑↓", "choose", 0),
+        KeyHint("tab", "Tab", "insert", 0),
+        KeyHint("escape", "Esc", "close", 0),
+    ),
+    # While the words of a no are written.
+    "words": (KeyHint("enter", "Enter", "send", 0), KeyHint("escape", "Esc", "back", 0)),
     "conversation": (
         KeyHint("enter", "Enter", "unfold", 1),
         KeyHint("O", "O", "all", 1),
@@ -62,7 +72,6 @@ OWN = {
     "questions": (
         KeyHint("down", "↑↓", "choose", 0),
         KeyHint("enter", "Enter", "answer", 0),
-        KeyHint("end", "End", "show more", 1),
         KeyHint("right", "→", "next question", 3),
         KeyHint("escape", "Esc", "write", 0),
     ),
@@ -75,13 +84,17 @@ class KeyLine(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._panel, self._is_over = "draft", False
+        self._panel, self._is_over, self._facts = "draft", False, frozenset[str]()
         self._places: list[tuple[int, str]] = []
 
-    def show(self, panel: str, *, is_over: bool = False) -> None:
-        """Show the keys of a panel. `is_over`: nothing can be written any more."""
-        if (panel, is_over) != (self._panel, self._is_over):
-            self._panel, self._is_over = panel, is_over
+    def show(self, panel: str, *, asked: bool, busy: bool, is_over: bool) -> None:
+        """Show the keys of a panel. `asked`: a question is open. `busy`: Esc would interrupt the watched member.
+
+        `is_over`: nothing can be written any more.
+        """
+        facts = frozenset(name for name, holds in (("question", asked), ("busy", busy)) if holds)
+        if (panel, is_over, facts) != (self._panel, self._is_over, self._facts):
+            self._panel, self._is_over, self._facts = panel, is_over, facts
             self.refresh()
 
     def render(self) -> Text:
@@ -91,7 +104,10 @@ class KeyLine(Widget):
         own = OWN.get(self._panel, ())
         if self._is_over:
             own = (LEAVE, *(key for key in own if key.about != "write"))
-        for key in fitting((*own, *ALWAYS), self.size.width):
+        taken = {key.key for key in own}
+        keys = (*own, *(key for key in ALWAYS if key.key not in taken))
+        shown = tuple(key for key in keys if not key.needs or key.needs in self._facts)
+        for key in fitting(shown, self.size.width):
             self._places.append((line.cell_len, key.key))
             line.append(key.shown, "bold cyan").append(f" {key.about}  ", "dim")
         return line

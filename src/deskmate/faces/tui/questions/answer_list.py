@@ -44,9 +44,11 @@ class AnswerList(MarkedOptionList):
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
         self._shown: list[Text] = []
+        self._numbers: Sequence[int] = ()
 
-    def offer(self, answers: Sequence[Sequence[Line]]) -> None:
-        """Show answers, each wrapped to lines. The mark stays, if the number of answers does."""
+    def offer(self, answers: Sequence[Sequence[Line]], numbers: Sequence[int]) -> None:
+        """Show answers, each wrapped to lines, with their numbers. The mark stays, if the count of answers does."""
+        self._numbers = numbers
         shown = [Text("\n").join(map(_text, rows)) for rows in answers]
         if shown == self._shown:
             return
@@ -67,8 +69,8 @@ class AnswerList(MarkedOptionList):
         return self.has_focus
 
     def is_answer(self, key: str) -> bool:
-        """Return whether a key is the number of an answer."""
-        return key.isdecimal() and 0 < int(key) <= self.option_count
+        """Return whether a key is the number of an answer, or of one that this question leaves out."""
+        return key.isdecimal() and 0 < int(key) <= max(self._numbers, default=0)
 
     async def _on_key(self, event: events.Key) -> None:
         # Bindings would be handled after what is pressed next.
@@ -80,7 +82,8 @@ class AnswerList(MarkedOptionList):
             case "enter" if self.highlighted is not None:
                 self.post_message(self.Chosen(self.highlighted))
             case key if self.is_answer(key):
-                self.post_message(self.Chosen(int(key) - 1))
+                if int(key) in self._numbers:
+                    self.post_message(self.Chosen(self._numbers.index(int(key))))
             case key if action := {**_SCROLLING, **_QUESTIONS}.get(key):
                 self.post_message(self.Moved(action))
             case _:

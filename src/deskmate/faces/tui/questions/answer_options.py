@@ -16,8 +16,12 @@ _ALLOW = "allow "
 
 @dataclass(frozen=True, slots=True)
 class AnswerOption:
-    """An answer to choose. `for_all`: it answers the whole group. `with_words`: the person is asked for words first."""
+    """An answer to choose. `for_all`: it answers the whole group. `with_words`: the person is asked for words first.
 
+    `number`: the key that chooses it, the same for every question.
+    """
+
+    number: int
     text: Line
     answer: Answer
     for_all: bool = False
@@ -25,18 +29,22 @@ class AnswerOption:
 
 
 def options_of(group: Group) -> list[AnswerOption]:
-    """Return the possible answers to a group, the most likely first. A rule is shown exactly."""
+    """Return the possible answers to a group, in the order of their numbers. A rule is shown exactly.
+
+    People answer by habit, so a number never has another meaning. The number of a missing answer is left out.
+    """
     first, count = question_item(group[0]), len(group)
     plan = group[0].shake is Shake.PLAN
     to = f" to {words(first.asker)}" if count > 1 else ""
-    found = [AnswerOption(_plain(f"Yes{to}"), "yes")]
-    found += [AnswerOption(_plain(f"Yes to all {count}"), "yes", for_all=True)] if count > 1 else []
-    found += [AnswerOption(_always(group), "always", for_all=count > 1)] if first.always else []
-    if not plan:
-        found += [AnswerOption(_plain(f"No{to}"), "no")]
-    found += [AnswerOption(_plain(f"No to all {count}"), "no", for_all=True)] if count > 1 else []
     refusal = "No, and say what to change" if plan else "No, and tell it what to do instead"
-    return [*found, AnswerOption(_plain(refusal), "no", with_words=True)]
+    found = [AnswerOption(1, _plain(f"Yes{to}"), "yes")]
+    found += [AnswerOption(2, _always(group), "always", for_all=count > 1)] if first.always else []
+    found += [] if plan else [AnswerOption(3, _plain(f"No{to}"), "no")]
+    found += [AnswerOption(4, _plain(refusal), "no", with_words=True)]
+    if count > 1:
+        found += [AnswerOption(5, _plain(f"Yes to all {count}"), "yes", for_all=True)]
+        found += [AnswerOption(6, _plain(f"No to all {count}"), "no", for_all=True)]
+    return found
 
 
 def _plain(text: str) -> Line:
@@ -52,7 +60,7 @@ def _always(group: Group) -> Line:
     return ((f"Yes{every}, and don't ask again for ", ""), *exact_line(rule.removeprefix(_ALLOW), "bold"))
 
 
-def option_rows(number: int, option: AnswerOption, cells: int, refusal: str = "") -> Sequence[Line]:
+def option_rows(option: AnswerOption, cells: int, refusal: str = "") -> Sequence[Line]:
     """Return an answer with its number, wrapped. `refusal`: why it was not accepted when it was chosen."""
     why: Line = ((f"  {refusal}", "bold reverse"),) if refusal else ()
-    return folded(((f"{number}. ", "bold"), *option.text, *why), cells, "   ")
+    return folded(((f"{option.number}. ", "bold"), *option.text, *why), cells, "   ")

@@ -16,6 +16,7 @@ from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.items.member_items import colours_of, role_of
 from deskmate.faces.common.items.question_items import Group, QuestionItem, question_item
 from deskmate.faces.common.text_tables import ago
+from deskmate.faces.tui.drawing.code_lines import numbered_lines
 from deskmate.faces.tui.drawing.file_preview import FilePreview
 from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import (
@@ -33,6 +34,7 @@ from deskmate.faces.tui.drawing.styled_lines import (
 from deskmate.faces.tui.questions.plan_text import plan_lines
 
 _EMPTY_LINES = 3
+_CHANGING = ("write_file", "edit_file")
 _STYLES = {"+": "green", "-": "red", " ": "dim"}
 
 
@@ -47,6 +49,11 @@ class People:
     def style(self, item: QuestionItem) -> str:
         """Return the style of an asker's name."""
         return style_of(item.sender, colours_of(self.members.values()))
+
+    def can_compare(self, question: Question) -> bool:
+        """Return whether a call would change a file of the workspace. A member may have a tree of its own."""
+        member = self.members.get(question_item(question).sender)
+        return question.tool in _CHANGING and not (member and member.isolated)
 
 
 # -- who and what in a line -----------------------------------------------------------------------
@@ -97,11 +104,12 @@ def gist(group: Group, cells: int, people: People) -> Line:
 def body(question: Question, cells: int, console: Console, standing: FilePreview | None = None) -> list[Line]:
     """Return everything that is asked for: the plan, or every argument in full, and the reason.
 
-    `standing`: the file that a write would replace, once that is known.
+    `standing`: the file that would be changed, once that is known.
     """
     item = question_item(question, standing.text if standing else "")
     plan = plan_lines(question.plan, cells, console) if question.plan else []
-    there: list[Line] = [((words(standing.words), "dim"),)] if standing else []
+    is_write = question.tool == "write_file"
+    there: list[Line] = [((words(standing.words), "dim"),)] if standing and is_write else []
     because: list[Line] = [(("because ", "dim"), (words(item.reason), "dim"))] if item.reason else []
     lines = _without_gaps([*plan, *_arguments(item), *there, *_change(item.diff), *because])
     return [row for line in lines for row in folded(line, cells, "" if question.plan else "    ")]
@@ -127,8 +135,13 @@ def _arguments(item: QuestionItem) -> Iterator[Line]:
 
 
 def _change(diff: str) -> Iterator[Line]:
-    """Yield removed, added and unchanged lines, without the empty line after a last line end that stays."""
-    lines = diff.split("\n") if diff else []
-    for line in lines[:-1] if lines[-1:] == [" "] else lines:
-        style = _STYLES[line[:1]]
-        yield ((f"{line[:1]} ", style), *exact_line(line[1:], style))
+    """Yield removed, added and unchanged lines, with their numbers if these are known."""
+    lines = list(numbered_lines(diff.split("\n") if diff else []))
+    room = max((len(str(one.number)) for one in lines if one.number), default=0)
+    for one in lines:
+        if one.sign == "@":
+            yield (("⋯", "dim"),)
+            continue
+        style = _STYLES[one.sign]
+        number = f"{one.number or '':>{room}} " if room else ""
+        yield ((number, "dim"), (f"{one.sign} ", style), *exact_line(one.text, style))

@@ -30,7 +30,7 @@ from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
 from deskmate.faces.tui.questions import question_details
-from deskmate.faces.tui.questions.answer_guard import KeyGuard
+from deskmate.faces.tui.questions.answer_guard import QUIET_SECONDS, KeyGuard
 from deskmate.faces.tui.questions.answer_list import AnswerList
 from deskmate.faces.tui.questions.answer_options import AnswerOption, option_rows, options_of
 from deskmate.faces.tui.questions.question_details import People
@@ -182,11 +182,11 @@ class QuestionsPanel(Widget):
         if self.has_focus_within:
             self._had_keys = question
         self._standing = (question, None)
-        if question is not None and question.tool == "write_file":
+        if question is not None and self._people.can_compare(question):
             self.run_worker(self._look_where(question), exclusive=True)
 
     async def _look_where(self, question: Question) -> None:
-        """Read the file that a write would replace."""
+        """Read the file that would be changed."""
         path = str(question.arguments.get("path", ""))
         found = await to_thread.run_sync(standing_at, self._workspace, path)
         if are_one(question, self._standing[0]):
@@ -212,8 +212,8 @@ class QuestionsPanel(Widget):
     def on_answer_list_chosen(self, message: AnswerList.Chosen) -> None:
         """Give the chosen answer to the question in front, or say next to it why not."""
         message.stop()
-        options = options_of(self._queue.group) if self._queue.group else []
-        if self._spoken_to is not None or not (option := dict(enumerate(options)).get(message.index)):
+        option = dict(enumerate(self._options)).get(message.index)
+        if self._spoken_to is not None or option is None:
             return
         why = self._why_not(message.index, option)
         self._refusal = (message.index, why)
@@ -226,8 +226,9 @@ class QuestionsPanel(Widget):
     def _why_not(self, index: int, option: AnswerOption) -> str:
         """Return why an answer does not count: the question is new, or part of what it allows was not seen."""
         if not self._guard.press():
+            self.set_timer(QUIET_SECONDS + _RETRY_SECONDS, lambda: None if self._guard.holds else self._roll(0))
             return "Not yet: this question is new. Press it again in a second."
-        was_visible = self._list.mark(index, len(option_rows(index + 1, option, self.size.width - 1)))
+        was_visible = self._list.mark(index, len(option_rows(option, self.size.width - 1)))
         if option.answer == "no" or (self._is_read and (was_visible or option.answer == "yes")):
             return ""
         if self._is_read:
@@ -303,11 +304,15 @@ class QuestionsPanel(Widget):
             rest=[(n, (("then ", "dim"), *question_details.gist(one, cells - 5, self._people))) for n, one in others],
         )
 
+    @property
+    def _options(self) -> list[AnswerOption]:
+        return options_of(self._queue.group) if self._queue.group else []
+
     def _answers(self, cells: int) -> list[list[Line]]:
         """Return the lines of each possible answer. A cell is left for a scroll bar."""
-        options = options_of(self._queue.group) if self._queue.group else []
         refused, why = self._refusal
-        return [list(option_rows(n + 1, one, cells - 1, why if n == refused else "")) for n, one in enumerate(options)]
+        shown = enumerate(self._options)
+        return [list(option_rows(one, cells - 1, why if n == refused else "")) for n, one in shown]
 
     def _answer_height(self, cells: int) -> int:
         return 1 if self._spoken_to is not None else sum(map(len, self._answers(cells)))
@@ -326,7 +331,7 @@ class QuestionsPanel(Widget):
             # A hidden widget has no width. It is laid out again when it has one.
             return
         parts = self._parts(cells)
-        self._list.offer(self._answers(cells))
+        self._list.offer(self._answers(cells), [one.number for one in self._options])
         asked = self._answer_height(cells)
         self._list.styles.height = taken = max(min(asked, height - _LEAST_LINES), 1)
         before, self._sheet = self._sheet, sheet(parts, self._offset, cells, height - taken)
