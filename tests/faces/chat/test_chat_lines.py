@@ -50,6 +50,9 @@ async def asked(typist: ChatHarness, count: int = 1) -> None:
     [
         ("  fix it ", "fix it"),
         ("//team is what I typed", "/team is what I typed"),
+        ("/usr/bin is full", "/usr/bin is full"),
+        ("/srv/shop/docs/shot.png", "/srv/shop/docs/shot.png"),
+        ("/usr is full", "/usr is full"),
         ("@@property is odd", "@property is odd"),
         ("one\n/two\n@three", "one\n/two\n@three"),
         ("@lead hello", "hello"),
@@ -89,7 +92,6 @@ async def test_nothing_typed_says_nothing(harness: AppHarness, line: str) -> Non
     [
         ("/teem", "There is no command /teem. Did you mean /team?"),
         ("/TASK", "There is no command /TASK. Did you mean /tasks?"),
-        ("/usr/bin is full", "There is no command /usr/bin. To send this to the lead, begin with //"),
         ("/", "There is no command /. /help lists all commands."),
         ("@bob hi", "'bob' is not on this team. On the team: lead, user."),
         ("@user hi", "'user' is you"),

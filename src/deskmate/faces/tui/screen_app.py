@@ -19,6 +19,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
+from deskmate.faces.common.chat.completions import begins_with_path
 from deskmate.faces.common.chat.user_commands import command_in, note_in, without_sign
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
@@ -39,7 +40,8 @@ _MODES = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN)
 def addressed(text: str, to: str, workspace: Path) -> str:
     """Return text typed to a member in the form that `Talk` takes. `Talk` sends plain words to the lead."""
     said = without_sign(text)
-    is_command = text[0] in "/@" or command_in(text) or note_in(text)
+    is_sign = text[0] in "/@" and not begins_with_path(text)
+    is_command = is_sign or command_in(text) or note_in(text)
     if to == LEAD or (said == text and is_command and not begins_with_image(text, workspace)):
         return text
     return f"@{to} {said}"

@@ -17,7 +17,7 @@ from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
 from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
-from deskmate.faces.common.chat.completions import is_path
+from deskmate.faces.common.chat.completions import begins_with_path, is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
 from deskmate.faces.common.chat.question_text import short_answer
@@ -116,7 +116,7 @@ class Talk:
             return await self._speak(text, LEAD)
         if (said := without_sign(text)) != text:
             return await self._speak(said, LEAD)
-        if text.startswith("/"):
+        if text.startswith("/") and not begins_with_path(text):
             return await self._command(text)
         if text.startswith("@"):
             return await self._tell(text)
@@ -321,8 +321,6 @@ class Talk:
 
 def _unknown(name: str) -> Refused:
     """Return the error for a command that does not exist, in one line."""
-    if "/" in name:
-        return Refused(f"There is no command /{name[:80]}. To send this to the lead, begin with //")
     near = nearest(name)
     return Refused(
         f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.core.log.names import ALL
-from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named
 from deskmate.faces.common.mentions.image_paths import is_image, mention_of
 
 OFFERED = 50
@@ -78,6 +78,14 @@ def is_path(workspace: Path, name: str) -> bool:
     except (OSError, ValueError):
         # A name that is too long or has a zero byte is not a path.
         return False
+
+
+def begins_with_path(text: str) -> bool:
+    """Return whether a text begins with an absolute path, such as one that was pasted, and not with a command."""
+    word = text.split(None, 1)[0] if text.startswith("/") else ""
+    if len(word) < 2 or word.startswith("//") or command_named(word[1:]):
+        return False
+    return "/" in word[1:] or is_path(Path("/"), word)
 
 
 def _typed(path: str) -> str:
