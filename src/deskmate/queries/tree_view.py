@@ -149,6 +149,9 @@ async def look_at_trees(folder: Path | None, team: str | None = None) -> tuple[S
     places = places_at(place)
     found = [tree for tree in places.trees() if team in (None, tree.team)]
     if not found:
+        if team is not None:
+            # Raises if there is no such team.
+            team_at(place, team)
         return ()
     inspector, seen = _inspector(places), list[SeenTree]()
     for tree, left in _with_left(place, found):

@@ -7,9 +7,13 @@ from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.queries.tree_view import places_at, team_with_branch
 from deskmate.stores.archive import archived_from, teams_from
 from deskmate.trust.folders import current_folder
+from deskmate.workspace.git.revisions import has_branches
 from deskmate.workspace.trees.handover import HandedOver, Handover, NotHandedOver, PendingWork
 
 __all__ = ["HandedOver", "Merged", "NotHandedOver", "PendingWork", "merge", "pending_works"]
+
+# Where git keeps the branches of teams.
+BRANCHES = "refs/heads/deskmate"
 
 
 @frozen
@@ -34,7 +38,8 @@ def pending_works(folder: Path | None, home: str) -> list[tuple[str, PendingWork
     """Return what is not in the user's branch yet, of a team and of the teams that its lead created, by team."""
     place = workspace_at(folder)
     places = places_at(place)
-    if places.lacks_repository():
+    # Without such a branch nothing is read, and git is not started: anybody may have made this repository.
+    if not has_branches(places.checkout, BRANCHES) or places.lacks_repository():
         return []
     with telling(place):
         closed = (name.rpartition("-")[0] for name in archived_from(place, home))

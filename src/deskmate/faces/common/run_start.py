@@ -58,7 +58,10 @@ def next_request(request: RunRequest, words: str) -> RunRequest:
 
 def _with_images(request: RunRequest) -> RunRequest:
     """Return the request of a conversation with the images that its first words name. Raises Refused."""
-    return replace(request, images=images_in(request.goal or "", workspace_at(request.workspace)))
+    # Without words, nothing of the folder is read: the person has not consented to that yet.
+    return (
+        replace(request, images=images_in(request.goal, workspace_at(request.workspace))) if request.goal else request
+    )
 
 
 def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:

@@ -1,5 +1,6 @@
 """Which commit a folder is at."""
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -34,12 +35,26 @@ def _checkout(git: Path) -> Path | None:
     return git if is_repository(git) else named_by(git)
 
 
+def has_branches(checkout: Path, folder: str) -> bool:
+    """Tell whether a repository has branches in a folder, such as `refs/heads/deskmate`."""
+    common = _common(checkout)
+    with contextlib.suppress(OSError):
+        if os.listdir(common / folder):
+            return True
+    return f" {folder}/" in _text(common / "packed-refs", _MAX_PACKED)
+
+
+def _common(checkout: Path) -> Path:
+    """Return the folder with the branches. A worktree keeps its own HEAD, and branches in the common folder."""
+    beside = _text(checkout / "commondir", _MAX_REF).strip()
+    return Path(os.path.realpath(checkout / beside)) if beside else checkout
+
+
 def _at(checkout: Path, branch: str) -> str | None:
-    """Return the commit that a branch is at. A worktree keeps its own HEAD, and branches in the common folder."""
+    """Return the commit that a branch is at."""
     if ".." in branch.split("/"):
         return None
-    beside = _text(checkout / "commondir", _MAX_REF).strip()
-    common = Path(os.path.realpath(checkout / beside)) if beside else checkout
+    common = _common(checkout)
     packed = _text(common / "packed-refs", _MAX_PACKED).splitlines()
     found = (line.partition(" ")[0] for line in packed if line.endswith(f" {branch}"))
     return _commit(_text(common / branch, _MAX_REF).strip()) or _commit(next(found, ""))
