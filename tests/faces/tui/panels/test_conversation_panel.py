@@ -130,7 +130,7 @@ async def test_the_end_is_followed_until_somebody_scrolls_up_and_again_from_the_
         await add(screen, folder, "one more.")
         await screen.sees("one more.")
         await screen.press("pageup")
-        await screen.sees("below: G")
+        await screen.sees("below: End")
         await screen.sees_no("one more.")
         before = screen.lines
         await add(screen, folder, "and another.")

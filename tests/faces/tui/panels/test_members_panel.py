@@ -91,10 +91,10 @@ async def test_who_is_watched_is_watched_anew_from_its_end(tmp_path: Path) -> No
     async with show_team(await at_work(tmp_path), SMALL) as screen:
         await screen.sees("make serve")
         await screen.press("f6", "O", "g")
-        await screen.sees("below: G")
+        await screen.sees("below: End")
         await screen.press("tab", "alt+up")
         await screen.sees("make serve")
-        await screen.sees_no("below: G")
+        await screen.sees_no("below: End")
         await screen.sees_no("command: make serve")
 
 
