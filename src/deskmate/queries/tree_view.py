@@ -144,14 +144,12 @@ def _not_merged(place: Path, team: str, task: int) -> Refused:
 
 
 async def look_at_trees(folder: Path | None, team: str | None = None) -> tuple[SeenTree, ...]:
-    """Return the trees of a workspace, or of one team."""
+    """Return the trees of a workspace, or of one team. Raises BadName."""
     place = workspace_at(folder)
+    team = team and known_name(team, "team")
     places = places_at(place)
     found = [tree for tree in places.trees() if team in (None, tree.team)]
     if not found:
-        if team is not None:
-            # Raises if there is no such team.
-            team_at(place, team)
         return ()
     inspector, seen = _inspector(places), list[SeenTree]()
     for tree, left in _with_left(place, found):
