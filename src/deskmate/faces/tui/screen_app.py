@@ -95,6 +95,8 @@ class DeskmateApp(App[None]):
         self._cycled_from = Mode.DEFAULT
         self._cycled_to: Mode | None = None
         self._over = self._leaving = False
+        # What was typed before the first picture. None after that.
+        self._early: list[events.Event] | None = []
         self._unreadable: DeskmateError | None = None
 
     def get_default_screen(self) -> TeamScreen:
@@ -117,13 +119,22 @@ class DeskmateApp(App[None]):
     # -- what is typed and answered ---------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Decide who gets what is typed or pasted before it waits in a queue."""
-        is_here = self._team.is_mounted and self._team.is_current
-        if is_here and isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            self._team.direct(event)
+        """Decide who gets what is typed or pasted before it waits in a queue. Before the first picture, keep it."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if self._team.is_mounted and self._team.is_current:
+                self._team.direct(event)
         if isinstance(event, events.Key | events.MouseDown | events.Paste):
             self._touch.set()
         await super().on_event(event)
+
+    def on_ready(self) -> None:
+        """Take in what was typed while the screen started."""
+        early, self._early = self._early or [], None
+        for event in early:
+            self.post_message(event)
 
     def on_draft_sent(self, message: Draft.Sent) -> None:
         """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
