@@ -113,7 +113,8 @@ def _figures(text: str) -> list[float]:
 class Reader:
     """Types a page: a folder, an environment that lasts from block to block, and terminals that stay open.
 
-    `real`: what stands here for a number or an address that the page shows. `inherited`: files that commands have open.
+    `real`: the value in this run of a number or an address that the page shows. `inherited`: files that commands have
+    open.
     """
 
     folder: Path
@@ -228,7 +229,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.stdin:
         process.stdin.close()
         assert process.wait(SECONDS) == 0
-    # Not SIGKILL: what stands in for the program has to pass it on.
+    # Not SIGKILL: the warm process that runs the program has to pass the signal on.
     process.terminate()
     process.wait(SECONDS)
 

@@ -2,7 +2,7 @@
 
     python -ISE tests/warm_handover.py SOCKET ARGUMENTS      SOCKET: the inherited number of `warm_socket`
 
-Such a start takes a twentieth of what `python -m deskmate` takes. Whoever kills this must send SIGTERM, which is passed
+Such a start takes a twentieth of what `python -m deskmate` takes. To end it, send SIGTERM, which is passed
 on: a run outlives a handover that is killed by SIGKILL.
 """
 

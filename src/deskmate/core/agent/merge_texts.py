@@ -1,7 +1,6 @@
 """What a member is told when its work was merged into the team's branch, or was not."""
 
-from collections.abc import Sequence
-
+from deskmate.core.prompt.task_lines import one_line, quoted
 from deskmate.core.values import frozen
 
 _OUTPUT_SHOWN = 4096
@@ -21,7 +20,9 @@ class MergeConflict:
 
 def conflict_text(branch: str, conflict: MergeConflict) -> str:
     """Return why work was not merged: where it conflicts, and with whose."""
-    merged = f" Merged there meanwhile: {_listed(conflict.rivals)}." if conflict.rivals else ""
+    # Members wrote these subjects, but this is read as our text.
+    subjects = ", ".join(quoted(one_line(subject)) for subject in conflict.rivals)
+    merged = f" Merged there meanwhile: {subjects}." if subjects else ""
     hunks = f"\n{conflict.hunks}" if conflict.hunks else ""
     return f"It conflicts with {branch} in {', '.join(conflict.files)}.{merged}{hunks}"
 
@@ -45,7 +46,3 @@ def returned_text(task: int, branch: str, reason: str) -> str:
         f"{branch} is now merged into your tree. Resolve the conflicts in your files, if there are any, run the tests, "
         "then complete the task again."
     )
-
-
-def _listed(subjects: Sequence[str]) -> str:
-    return ", ".join(f'"{subject}"' for subject in subjects)

@@ -14,7 +14,7 @@ from deskmate.core.log.names import IN_CHARGE, blob_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
 from deskmate.core.prompt.rendering import told_texts
-from deskmate.core.prompt.task_lines import ids, line
+from deskmate.core.prompt.task_lines import ids, line, one_line
 from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fields import TaskChange
 from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by
@@ -196,7 +196,7 @@ async def _offer(context: ToolContext, tree: MemberTree, id_: int, epoch: int, c
     task = context.board.state.tasks[id_]
     receipt = await _verify(context, task, epoch)
     trailers = f"Deskmate-Task: #{id_}\nDeskmate-Member: {context.me.name}"
-    commit = await tree.offer(f"{task.subject}\n\n{trailers}\n")
+    commit = await tree.offer(f"{one_line(task.subject)}\n\n{trailers}\n")
     made = await context.board.offer(context.me.name, id_, epoch, commit, receipt=receipt, cause=f"{cause}/offer")
     assert made.offer is not None, "it was offered"
     return made.offer.number

@@ -33,11 +33,7 @@ _OLDEST = (2, 38)
 
 
 class GitFailed(ToolError):
-    """Git ended with an error. `status`: how."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+    """Git ended with an error."""
 
 
 class GitProgram:
@@ -72,12 +68,12 @@ class GitProgram:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise GitFailed(f"git {words[0]} took more than {seconds:g} s", -1) from error
+            raise GitFailed(f"git {words[0]} took more than {seconds:g} s") from error
         except OSError as error:
-            raise GitFailed(f"git could not be started: {error.strerror}", -1) from error
+            raise GitFailed(f"git could not be started: {error.strerror}") from error
         if ran.returncode and ran.returncode not in fails:
             said = os.fsdecode(ran.stderr).strip()[-2000:]
-            raise GitFailed(f"git {words[0]} failed: {said or ran.returncode}", ran.returncode)
+            raise GitFailed(f"git {words[0]} failed: {said or ran.returncode}")
         return ran.returncode, ran.stdout.decode(errors="replace")
 
     def line(self, *words: str) -> str:
@@ -99,12 +95,15 @@ class GitProgram:
 
     def with_index(self, index: Path) -> "GitProgram":
         """Return git that uses another file as its index."""
-        return self.signing_as({"GIT_INDEX_FILE": str(index)})
+        return self._with({"GIT_INDEX_FILE": str(index)})
 
     def signing_as(self, identity: Mapping[str, str]) -> "GitProgram":
         """Return git that commits as somebody."""
+        return self._with(identity)
+
+    def _with(self, variables: Mapping[str, str]) -> "GitProgram":
         other = GitProgram(self.folder, {})
-        other._environ = {**self._environ, **identity}
+        other._environ = {**self._environ, **variables}
         return other
 
 

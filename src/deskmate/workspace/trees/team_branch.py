@@ -9,6 +9,7 @@ import re
 from typing import IO
 
 from deskmate.core.agent.merge_texts import MergeConflict
+from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
@@ -46,16 +47,12 @@ class TeamBranch:
         return commit
 
     def keep(self, what: str, commit: str) -> None:
-        """Keep a commit and all before it from being collected, until `let_go`."""
+        """Keep a commit and all before it from being collected."""
         self._git.run("update-ref", self.ref_of(what), commit)
 
     def kept(self, what: str) -> str | None:
         """Return the commit that is kept under a name, or None."""
         return self._git.commit_of(self.ref_of(what))
-
-    def let_go(self, what: str) -> None:
-        """Stop keeping a commit."""
-        self._git.run("update-ref", "-d", self.ref_of(what))
 
     def ref_of(self, what: str) -> str:
         """Return the name under which git keeps a commit."""
@@ -79,12 +76,6 @@ class TeamBranch:
             return True
         missing = self._git.run("cherry", tip, commit)[1].split("\n")
         return not any(line.startswith("+") for line in missing)
-
-    def changes(self, commit: str, tip: str) -> list[str]:
-        """Return the files that a commit changes, compared with where it left the branch."""
-        base = self._git.line("merge-base", commit, tip)
-        printed = self._git.run("diff", "--name-only", "-z", "--no-renames", base, commit)[1]
-        return [name for name in printed.split("\0") if name]
 
     def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
@@ -120,7 +111,7 @@ class TeamBranch:
 
     def commit_merge(self, tree: str, tip: str, commit: str, subject: str, task: int) -> str:
         """Write the commit that merges a task's work, and return it. The branch does not move yet."""
-        message = f"{subject}\n\n{TASK}: #{task}\n{TEAM}: {self._team}\n"
+        message = f"{one_line(subject)}\n\n{TASK}: #{task}\n{TEAM}: {self._team}\n"
         git = self._git.signing_as(self._git.identity())
         return git.run("commit-tree", tree, "-p", tip, "-p", commit, "-F", "-", text=message)[1].strip()
 

@@ -29,10 +29,10 @@ FOLDER = "trees"
 _UNFINISHED = ".unfinished-"
 # What git does differently in one repository than in another, as far as files are concerned.
 _COPIED = ("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks")
-# What stops a merge, a rebase or a cherry-pick half-way.
 # The user's list of ignored files that every tree gets a copy of, in the syntax of .gitignore.
 INCLUDE = ".worktreeinclude"
 _MAX_INCLUDED, _MAX_INCLUDED_BYTES = 1000, 100_000_000
+# By these, git knows that a merge, a rebase or a cherry-pick is not finished.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
@@ -145,17 +145,8 @@ class TreePlaces:
 
     def _ignored(self, by: str) -> set[str]:
         """Return the files of the user that git does not have, and that match the patterns of an option."""
-        words = (
-            "-c",
-            "core.bare=false",
-            f"--work-tree={self.workspace}",
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            by,
-        )
-        printed = GitProgram(self.checkout, self.environ).run(*words, cwd=self.workspace)[1]
+        here = ("-c", "core.bare=false", f"--work-tree={self.workspace}")
+        printed = self.user_git.run(*here, "ls-files", "-z", "--others", "--ignored", by, cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str) -> None:
