@@ -16,9 +16,7 @@ from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.testing.fake_provider import FakeProvider
 from tests.faces.tui.idle_sessions import NOW, session_at
-from tests.faces.tui.snapshots import text
-
-SOON = 8
+from tests.faces.tui.snapshots import SOON, text
 
 
 class ScreenHarness:

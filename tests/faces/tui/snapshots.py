@@ -3,6 +3,7 @@
 `DESKMATE_SNAPSHOTS=write` in the environment writes them anew; look at the difference before it is kept.
 """
 
+import difflib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import anyio
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
@@ -17,19 +19,32 @@ from textual.strip import Strip
 
 from tests.faces.disk_teams import obeyed
 
+SOON = 8
 FOLDER = Path(__file__).parent / "snapshots"
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike", "blink")
 
 
-def compare(app: App[Any], name: str) -> None:
-    """Raise AssertionError where the screen looks otherwise than it did when the snapshot of that name was kept."""
+async def compare(app: App[Any], name: str) -> None:
+    """Raise AssertionError where the screen does not come to look as it did when the snapshot of that name was kept.
+
+    It waits, because a screen is drawn in several steps and a busy machine may pause between two of them.
+    """
     width, height = app.size
     file = FOLDER / f"{name}-{width}x{height}.txt"
-    shown = "\n".join(screen(app)) + "\n"
     if os.environ.get("DESKMATE_SNAPSHOTS") == "write":
-        file.write_text(shown, encoding="utf-8")
+        file.write_text(_shown(app), encoding="utf-8")
     assert file.exists(), f"there is no snapshot {file.name}; write it with DESKMATE_SNAPSHOTS=write and look at it"
-    assert shown == file.read_text(encoding="utf-8")
+    kept = file.read_text(encoding="utf-8")
+    with anyio.move_on_after(SOON):
+        while _shown(app) != kept:  # noqa: ASYNC110 - no event tells that a screen has been drawn
+            await anyio.sleep(0.05)
+        return
+    lines = difflib.unified_diff(kept.splitlines(), _shown(app).splitlines(), file.name, "the screen now", lineterm="")
+    raise AssertionError("\n".join(lines))
+
+
+def _shown(app: App[Any]) -> str:
+    return "\n".join(screen(app)) + "\n"
 
 
 def text(app: App[Any]) -> list[str]:

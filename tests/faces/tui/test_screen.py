@@ -27,7 +27,7 @@ ASKED = "may I use bash?"
 async def test_all_of_a_team_is_on_one_screen(tmp_path: Path, size: Size) -> None:
     async with show_team(await at_work(tmp_path), size) as screen:
         await screen.sees("make serve", ASKED)
-        compare(screen.app, "screen")
+        await compare(screen.app, "screen")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -39,7 +39,7 @@ async def test_a_key_brings_a_panel_forward_and_back(
         await screen.sees("make serve", ASKED)
         await screen.press(key)
         await screen.sees(words, "Esc write")
-        compare(screen.app, f"on-{panel}")
+        await compare(screen.app, f"on-{panel}")
         await screen.press(key)
         await screen.sees("make serve", "to lead", "Ctrl-D leave")
         await screen.press(key, "escape")
@@ -82,7 +82,7 @@ async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, si
         await screen.sees("make serve", ASKED)
         await screen.press("f1")
         await screen.sees("Everywhere", "Shift-Tab")
-        compare(screen.app, "help")
+        await compare(screen.app, "help")
         await screen.press("end")
         await screen.sees("/quit")
         await screen.press("f2", "tab", "escape")
@@ -103,11 +103,11 @@ async def test_it_uses_the_room_it_is_given(tmp_path: Path) -> None:
         await screen.sees_no("board 0/3")
         await screen.pilot.resize_terminal(200, 60)
         await screen.sees("board 0/3", "mail 4", "members 5", "make serve", "you", ASKED)
-        compare(screen.app, "resized")
+        await compare(screen.app, "resized")
         await screen.pilot.resize_terminal(80, 24)
         await screen.sees_no("board 0/3")
         await screen.sees("make serve", ASKED)
-        compare(screen.app, "screen")
+        await compare(screen.app, "screen")
 
 
 @pytest.mark.parametrize("size", [(40, 12), (20, 8), (300, 20)])
@@ -184,7 +184,7 @@ async def test_members_board_and_mail_come_when_they_are_needed(tmp_path: Path) 
 async def test_a_screen_in_another_theme(tmp_path: Path, theme: str) -> None:
     async with show_team(await at_work(tmp_path), (120, 36), theme=theme) as screen:
         await screen.sees("make serve", ASKED)
-        compare(screen.app, f"screen-{theme}")
+        await compare(screen.app, f"screen-{theme}")
 
 
 async def test_a_theme_that_is_changed_changes_what_is_shown_already(tmp_path: Path) -> None:
@@ -192,4 +192,4 @@ async def test_a_theme_that_is_changed_changes_what_is_shown_already(tmp_path: P
         await screen.sees("make serve", ASKED)
         screen.app.theme = "light"
         await screen.pilot.pause()
-        compare(screen.app, "screen-light")
+        await compare(screen.app, "screen-light")

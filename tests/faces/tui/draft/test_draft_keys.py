@@ -46,7 +46,7 @@ async def test_what_was_typed_before_is_searched_and_taken_without_being_sent(tm
     async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL, before=before) as screen:
         await screen.press("ctrl+r")
         await screen.sees("fix the docs", "run the tests", "fix the parser")
-        compare(screen.app, "menu-history")
+        await compare(screen.app, "menu-history")
         await screen.press(*"fix", "ctrl+r", "enter")
         assert draft(screen).text == "fix the parser"
         assert said(screen, "fix the parser") == []

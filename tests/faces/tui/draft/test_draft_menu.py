@@ -87,7 +87,7 @@ async def test_an_at_offers_members_and_the_files_that_git_does_not_ignore(tmp_p
         await screen.press(*"ht")
         await screen.until(lambda: menu(screen) == ["src/html.py", "src/http.py"])
         await screen.sees("look at @ht")
-        compare(screen.app, "menu-files")
+        await compare(screen.app, "menu-files")
         await screen.press(*"tp", "enter")
         assert (draft(screen).text, menu(screen)) == ("look at src/http.py ", [])
 

@@ -104,14 +104,14 @@ def test_a_chain_of_thousands_is_no_trouble() -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_board_shows_every_state(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(BoardPanel(), tmp_path, worked, size) as shown:
-        compare(shown.app, "board")
+        await compare(shown.app, "board")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_tasks_and_what_is_done_unfold(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(BoardPanel(), tmp_path, worked, size) as shown:
         await shown.press("enter", "end", "enter", "down", "enter")
-        compare(shown.app, "board-unfolded")
+        await compare(shown.app, "board-unfolded")
 
 
 async def test_without_a_task_the_board_says_so(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ async def test_a_key_shows_several_conversations_and_one_again(tmp_path: Path, s
         await screen.sees("make serve")
         await screen.press("f7")
         await screen.sees("─lead──", "─alice──", "─bob──", "· parked: no money left", "? bash rm -rf build")
-        compare(screen.app, "grid")
+        await compare(screen.app, "grid")
         await screen.press("f7")
         await screen.sees("make serve")
         await screen.sees_no("─alice──")

@@ -75,14 +75,14 @@ def last_words(shown: PanelHarness) -> list[str]:
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_kind_of_letter_is_a_line(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(PostPanel(), tmp_path, written, size) as shown:
-        compare(shown.app, "post")
+        await compare(shown.app, "post")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_enter_shows_the_whole_letter(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(PostPanel(), tmp_path, written, size) as shown:
         await shown.press("enter", "home", "down", "enter", "down", "enter", "down", "enter")
-        compare(shown.app, "post-unfolded")
+        await compare(shown.app, "post-unfolded")
 
 
 async def test_only_the_letters_of_the_chosen_member_are_left_and_all_come_back(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_only_the_letters_of_the_chosen_member_are_left_and_all_come_back(
         await shown.press()
         everything = shown.lines
         await shown.press("f")
-        compare(shown.app, "post-of-bob")
+        await compare(shown.app, "post-of-bob")
         panel.choose("dave")
         await shown.pilot.pause()
         assert [line.rstrip("─") for line in shown.lines if line] == ["─mail 0 of dave", "no mail yet"]

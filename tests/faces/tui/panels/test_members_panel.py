@@ -106,12 +106,12 @@ async def test_sixty_are_listed_a_line_each_and_the_chosen_one_is_in_sight(
         await screen.sees("mate01")
         await screen.press("alt+up")
         await screen.sees("to mate60", "mate60")
-        compare(screen.app, "sixty")
+        await compare(screen.app, "sixty")
         await screen.press("f2")
         await screen.sees("choose")
         await screen.press(*["up"] * 30)
         await screen.sees("to mate30", "members 61")
-        compare(screen.app, "sixty-members")
+        await compare(screen.app, "sixty-members")
 
 
 async def test_sixty_need_no_more_widgets_than_one(tmp_path: Path) -> None:

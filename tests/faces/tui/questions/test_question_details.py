@@ -93,7 +93,7 @@ async def test_every_kind_of_question_is_shown_whole(tmp_path: Path, kind: Any, 
         await app.seen(pilot)
         await app.workers.wait_for_complete()
         await pilot.pause()
-        compare(app, f"question-{kind.__name__}")
+        await compare(app, f"question-{kind.__name__}")
 
 
 async def test_a_refused_answer_says_why_next_to_it(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_a_refused_answer_says_why_next_to_it(tmp_path: Path) -> None:
         await app.seen(pilot)
         await pilot.press("enter")
         await pilot.pause()
-        compare(app, "question-refused")
+        await compare(app, "question-refused")
 
 
 async def test_the_line_for_words_stands_below_the_question(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_the_line_for_words_stands_below_the_question(tmp_path: Path) -> N
         await app.seen(pilot)
         await pilot.press("4")
         await pilot.pause()
-        compare(app, "question-words")
+        await compare(app, "question-words")
 
 
 # -- exactly what is asked for ----------------------------------------------------------------------
