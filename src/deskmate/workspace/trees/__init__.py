@@ -1,9 +1,10 @@
 """A tree for each member, and the branch where their work comes together.
 
-git_program   git as Deskmate itself runs it: on a given repository, without hooks
-team_branch   the branch of a team in the user's repository: merging into it and moving it forward
-merge_target  the same branch as the merge queue uses it, with a tree for checks
-own_tree      a member's own copy of the repository, and how its work gets out of it
-team_trees    the trees of one team, and where its branch begins
-tree_places   where the trees are, which repositories can have them, and removing them
+git_program      git as Deskmate itself runs it: on a given repository, without hooks
+team_branch      the branch of a team in the user's repository: merging into it and moving it forward
+merge_target     the same branch as the merge queue uses it, with a tree for checks
+own_tree         a member's own copy of the repository, and how its work gets out of it
+team_trees       the trees of one team, and where its branch begins
+snapshot_script  the commands that save the files of a repository as a tree
+tree_places      where the trees are, which repositories can have them, and removing them
 """

@@ -14,6 +14,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import OwnTree
+from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -60,22 +61,13 @@ class TeamTrees:
         return tip
 
     def _snapshot(self) -> str:
-        """Return the commands that save what is not committed, for the sandbox of the lead.
-
-        Not outside of it: a command of the lead could put a link in the place of a file while git reads it.
-        """
+        """Return the commands that save what is not committed, for the sandbox of the lead."""
         who = self._places.git.identity()
         named = [f"{name}={shlex.quote(value)}" for name, value in who.items()]
         subject = f"What was not committed when team {self._team} began"
         return "\n".join(
             [
-                "set -e",
-                'index=$(git rev-parse --git-path index) own="$(git rev-parse --git-path deskmate-index)"',
-                'if [ -e "$index" ]; then cp -p "$index" "$own"; else rm -f "$own"; fi',
-                'export GIT_INDEX_FILE="$(realpath "$own")"',
-                "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",
-                f"{SAFE_GIT} add -A -- . ':(exclude,top).teams' ':(exclude,top).tasks'",
-                "tree=$(git write-tree)",
+                *saving_lines("deskmate-index"),
                 "commit=$(git rev-parse HEAD)",
                 'if [ "$tree" != "$(git rev-parse HEAD^{tree})" ]; then',
                 f'  commit=$({" ".join(named)} git commit-tree "$tree" -p HEAD -m {shlex.quote(subject)})',
