@@ -14,6 +14,7 @@ question_answers  open questions answered from any shell
 sessions          what every session has
 attach            a second screen on a team that another process runs
 cleanup           removing teams
+rewind            going back: checkpoints of the files, and forks of a conversation
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for
 models and tools.

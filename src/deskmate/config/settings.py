@@ -162,6 +162,8 @@ class Written(Table):
         Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
     )
     check: str = Field("", description='a command such as "make test", or nothing')
+    checkpoints: Annotated[int, Field(ge=0)] = Field(200, description="a whole number of checkpoints, or 0")
+    checkpoint_days: Above = Field(30, description="a number of days above 0")
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

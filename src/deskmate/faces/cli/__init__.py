@@ -13,5 +13,6 @@ removal_command   teams rm and prune
 shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
 output            what the commands print
+rewind            going back to an earlier point
 plain             the plain chat, line by line
 """

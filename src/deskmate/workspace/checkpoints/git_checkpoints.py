@@ -7,6 +7,7 @@ saved objects is done by `GitProgram`. The user's index, HEAD and branches are n
 import json
 import os
 import re
+import secrets
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -20,6 +21,8 @@ from deskmate.workspace.trees.snapshot_script import saving_lines
 
 Run: TypeAlias = Callable[[str], Awaitable[Ran]]
 _INDEX = "deskmate-checkpoint"
+# A killed process leaves its index.
+_TIDY = f'find "$(git rev-parse --git-dir)" -maxdepth 1 -name "{_INDEX}-*" -mmin +60 -delete'
 _IDENTITY = (("NAME", NAME), ("EMAIL", EMAIL))
 _SAVED = re.compile(r"^saved ([0-9a-f]{40,64}) ([0-9a-f]{40,64})$", re.MULTILINE)
 _OURS = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _IDENTITY}
@@ -43,7 +46,7 @@ class GitCheckpoints:
 
     async def save(self) -> Saved:
         """Save the files of the workspace as they are now."""
-        lines = [*saving_lines(f"{_INDEX}-{self._team}", MOST_FILE_BYTES), 'echo "saved $tree $left"']
+        lines = [_TIDY, *saving_lines(_new_index(), MOST_FILE_BYTES), 'echo "saved $tree $left"']
         ran = await self._run("\n".join(lines))
         found = _SAVED.search(ran.output)
         if ran.exit != 0 or found is None:
@@ -81,7 +84,7 @@ class GitCheckpoints:
 
     async def restore(self, tree: str, write: Sequence[str], remove: Sequence[str]) -> None:
         """Write some files as they are in a tree, and remove others. Nothing else is touched."""
-        ran = await self._run("\n".join(_restoring_lines(f"{_INDEX}-{self._team}", tree, write, remove)))
+        ran = await self._run("\n".join(_restoring_lines(_new_index(), tree, write, remove)))
         if ran.exit is None:
             raise ToolError(f"The files could not be restored: {ran.output.strip() or ran.ended}")
 
@@ -104,6 +107,11 @@ def _point(line: str) -> Point | None:
         return Point(int(ref.rpartition("/")[2]), float(at), Saved(tree, left_out), entry, undoes)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _new_index() -> str:
+    """Return the name of a private index that no other process uses."""
+    return f"{_INDEX}-{secrets.token_hex(4)}"
 
 
 def _split(data: bytes) -> list[str]:
