@@ -25,6 +25,7 @@ from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
 from deskmate.trust.folders import has_begun, known_team
 from deskmate.trust.team_signature import Signing
+from deskmate.workspace.checkpoints.choice import forget_checkpoints
 
 _DAY_SECONDS = 86400
 
@@ -103,7 +104,7 @@ def _check(place: Path, team: str) -> None:
 
 
 async def remove(folder: Path | None, team: Removable) -> None:
-    """Delete a team. Raises Refused if a process runs it by now, StoreError if the disk refuses."""
+    """Delete a team. Raises Refused if a process runs it by now, StoreError or ToolError if the disk refuses."""
     place = workspace_at(folder)
     async with AsyncExitStack() as stack:
         for name in (team.name, *team.open):
@@ -116,6 +117,7 @@ async def remove(folder: Path | None, team: Removable) -> None:
                 raise Refused(f"Team '{name}' is running in {error.note}", "Stop it first, then remove it.") from error
         for name in team.open:
             remove_team(place, name)
+        forget_checkpoints(place, team.name, state_folder(environment()), environment())
         remove_team(place, team.name, team.closed)
 
 

@@ -12,8 +12,9 @@ from anyio import to_thread
 from deskmate.config import Settings, environment
 from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
+from deskmate.stores.archive import founding
 from deskmate.workspace.checkpoints.choice import checkpoints_of
-from deskmate.workspace.checkpoints.points import Checkpoints, outdated
+from deskmate.workspace.checkpoints.points import Checkpoints, Point, outdated
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 
@@ -37,17 +38,26 @@ def saving_of(
     if not settings.checkpoints:
         return None
     try:
-        return Checkpointing(team_checkpoints(place, team, settings, sandbox, redaction), settings).make
+        checkpoints = team_checkpoints(place, team, settings, sandbox, redaction)
     except ToolError:
         # A bare repository.
         return None
+    return Checkpointing(checkpoints, settings, partial(_founded_at, place, team)).make
+
+
+def _founded_at(place: Path, team: str) -> float:
+    founded = founding(place, team)
+    return founded.at if founded else 0.0
 
 
 class Checkpointing:
-    """Makes checkpoints, and drops old ones before the first. A failure is a warning: the work goes on without."""
+    """Makes checkpoints, and drops old ones after the first. A failure is a warning: the work goes on without.
 
-    def __init__(self, checkpoints: Checkpoints, settings: Settings) -> None:
-        self._checkpoints, self._settings = checkpoints, settings
+    `founded`: returns when the team began. Older checkpoints are of a removed team with the same name.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, settings: Settings, founded: Callable[[], float]) -> None:
+        self._checkpoints, self._settings, self._founded = checkpoints, settings, founded
         self._saved = 0
         self._has_failed = False
 
@@ -63,8 +73,14 @@ class Checkpointing:
                 _LOG.warning("Your files are not saved before changes, so they cannot be restored: %s", error)
             self._has_failed = True
 
+    def _own_points(self) -> list[Point]:
+        # Git knows only the second in which a checkpoint was made.
+        founded, points = self._founded() - 1.0, self._checkpoints.points()
+        self._checkpoints.drop([point.number for point in points if point.at < founded])
+        return [point for point in points if point.at >= founded]
+
     async def _make(self, entry: int) -> None:
-        points = await to_thread.run_sync(self._checkpoints.points)
+        points = await to_thread.run_sync(self._own_points)
         if any(point.entry == entry for point in points):
             return
         saved = await self._checkpoints.save()

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from deskmate.errors import ToolError
 from deskmate.workspace.checkpoints.copy_checkpoints import CopyCheckpoints
@@ -17,6 +18,20 @@ FOLDER = "checkpoints"
 _REFS = "refs/deskmate/checkpoints"
 # Every worktree has its own refs of this kind, and its own teams.
 _WORKTREE_REFS = "refs/worktree/deskmate/checkpoints"
+
+
+async def _run_nothing(_: str) -> NoReturn:
+    raise ToolError("nothing is saved here")
+
+
+def forget_checkpoints(workspace: Path, team: str, state: Path, environ: Mapping[str, str]) -> None:
+    """Remove all checkpoints of a team that is removed. Raises ToolError."""
+    try:
+        checkpoints = checkpoints_of(workspace, team, state, environ, _run_nothing)
+    except ToolError:
+        # A bare repository never had any.
+        return
+    checkpoints.drop_all()
 
 
 def checkpoints_of(workspace: Path, team: str, state: Path, environ: Mapping[str, str], run: Run) -> Checkpoints:

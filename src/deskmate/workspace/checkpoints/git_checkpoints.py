@@ -90,8 +90,15 @@ class GitCheckpoints:
 
     def drop(self, numbers: Collection[int]) -> None:
         """Remove checkpoints. Git deletes their files when it next collects garbage."""
-        if numbers:
-            self._git.run("update-ref", "--stdin", text="".join(f"delete {self._ref(one)}\n" for one in numbers))
+        self._delete([self._ref(number) for number in numbers])
+
+    def drop_all(self) -> None:
+        """Remove all checkpoints of the team, also unreadable ones."""
+        self._delete(self._git.run("for-each-ref", "--format=%(refname)", f"{self._refs}/")[1].split())
+
+    def _delete(self, refs: Sequence[str]) -> None:
+        if refs:
+            self._git.run("update-ref", "--stdin", text="".join(f"delete {ref}\n" for ref in refs))
 
     def _ref(self, number: int) -> str:
         return f"{self._refs}/{number}"

@@ -131,3 +131,6 @@ class Checkpoints(Protocol):
 
     def drop(self, numbers: Collection[int]) -> None:
         """Remove checkpoints."""
+
+    def drop_all(self) -> None:
+        """Remove all checkpoints of the team, also unreadable ones."""

@@ -70,6 +70,13 @@ _CONVERSATION = (
     ChatCommand("context", "/context [NAME]", "show how full a member's context is, and with what", most=1),
     ChatCommand("cost", "/cost", "show what the team has used and spent", aliases=("usage",)),
     ChatCommand("diff", "/diff [FILE]", "show what the team changed with its file tools", most=1),
+    ChatCommand(
+        "rewind",
+        "/rewind [N [diff|force|both|conversation]]",
+        "list the points before your messages, or restore the files of point N",
+        most=2,
+        aliases=("checkpoint", "undo"),
+    ),
     ChatCommand("copy", "/copy", "copy the lead's last answer to the clipboard"),
     ChatCommand("export", "/export [FILE]", "write the conversation with the lead to a Markdown file", most=None),
     ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),

@@ -21,6 +21,7 @@ from deskmate.faces.common.chat.completions import is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
 from deskmate.faces.common.chat.question_text import short_answer
+from deskmate.faces.common.chat.rewind_command import rewind_lines
 from deskmate.faces.common.chat.status_commands import (
     agent_type_lines,
     config_lines,
@@ -207,6 +208,8 @@ class Talk:
                 return await self._copy()
             case "export":
                 return _plain(f"written to {await export(self._session, rest)}")
+            case "rewind":
+                return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
             case "compact":
                 await self._session.make_room(rest)
                 return _plain("The lead's conversation will be summarised as soon as no tool call is running")

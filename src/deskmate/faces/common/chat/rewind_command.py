@@ -1,12 +1,73 @@
-"""Checkpoints, and what restoring one does, as lines for every face."""
+"""/rewind: checkpoints listed, compared and restored. The lines are the same for every face."""
 
+import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from deskmate.app.rewind.rewinding import Preview, Restored, RewindPoint
-from deskmate.faces.common.terminal_text import one_line
+from deskmate.errors import Refused
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.chat.mode_command import usage_error
+from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago
 
+if TYPE_CHECKING:
+    from deskmate.app.session import Session
+    from deskmate.faces.common.chat.user_commands import UserCommands
+
 _MOST_FILES = 20
+_MOST_LINES = 400
+WAYS = ("diff", "force", "conversation", "both")
+
+
+async def rewind_lines(session: "Session", words: list[str], commands: "UserCommands", sheet: Sheet) -> list[CleanLine]:
+    """List the checkpoints of a session, or carry out `N [diff|force|conversation|both]`. Raises Refused."""
+    rewinder = session.rewinder()
+    if not words:
+        points = await rewinder.points()
+        hint = [(Cell("/rewind N restores the files of point N. /rewind N diff shows what changed since"),)]
+        return [*point_lines(session.home, points, sheet, time.time()), *(hint if points else [])]
+    number, way = words[0], words[1] if words[1:] else ""
+    if not number.isdecimal() or (way and way not in WAYS):
+        raise usage_error(COMMANDS["rewind"])
+    if way == "diff":
+        return _plain(_diff(await rewinder.preview(int(number))))
+    lines = list[str]()
+    if way != "conversation":
+        _refuse_busy(session)
+        restored = await rewinder.restore(int(number), force=way == "force")
+        lines = restored_lines(restored, "/rewind")
+        if restored.undo is not None:
+            changed = [*restored.written, *restored.removed]
+            commands.tell_next("user-restored-files", "\n".join(changed), {"to": "an earlier state"})
+    return _plain([*lines, *(await _forked(session, int(number)) if way in ("conversation", "both") else [])])
+
+
+def _refuse_busy(session: "Session") -> None:
+    if session.busy:
+        raise Refused(
+            f"{', '.join(session.busy)} would write while files are restored", "Wait, or stop it first: /interrupt"
+        )
+
+
+async def _forked(session: "Session", number: int) -> list[str]:
+    from deskmate.app.rewind.forking import fork
+
+    forked = await fork(session.rewinder(), number, session.settings)
+    return [
+        f"Team {forked.team} has this conversation up to point {number}. This team stays as it is",
+        f"To continue there: /quit, then deskmate --team {forked.team}",
+    ]
+
+
+def _diff(seen: Preview) -> list[str]:
+    lines = [*plan_lines(seen, force=False), *clean(seen.diff).splitlines()]
+    more = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], *([f"… {more:,} more lines"] if more > 0 else [])]
+
+
+def _plain(texts: Sequence[str]) -> list[CleanLine]:
+    return [(Cell(one_line(text)),) for text in texts]
 
 
 def point_lines(team: str, points: Sequence[RewindPoint], sheet: Sheet, now: float) -> list[CleanLine]:

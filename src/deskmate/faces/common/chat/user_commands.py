@@ -64,6 +64,10 @@ class UserCommands:
         """Note that the lead was told everything."""
         self._untold.clear()
 
+    def tell_next(self, kind: str, text: str, facts: dict[str, str]) -> None:
+        """Tell the lead something with the next message, as data."""
+        self._untold.append(framed(kind, _last(text), facts))
+
     def stop(self) -> bool:
         """Stop the running command, the second time by force. Return whether there is one."""
         if self._running is None:
