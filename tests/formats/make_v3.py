@@ -10,6 +10,7 @@ After that its folder is never made again.
 from pathlib import Path
 
 from deskmate.core.agent.entries import Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.team.roster_records import TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -36,9 +37,12 @@ BOARD: list[Line] = [
     Completed(by="alice", at=_AT + 5, task=1, epoch=0, receipt=_RECEIPT, merged=_COMMITS[2]),
 ]
 
+ROSTER: list[Line] = [TeamFounded(team="demo", fork_of="main", copied=2, at=_AT)]
+
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "board": ("tasks/demo/board.jsonl", BOARD),
+    "roster": ("teams/demo/roster.jsonl", ROSTER),
 }
 
 

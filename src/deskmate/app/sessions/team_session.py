@@ -108,6 +108,10 @@ class TeamSession(ABC):
         """Change the model of all agents that have none of their own. Return its full name. Raises Refused."""
 
     @abstractmethod
+    def rewinder(self) -> Rewinder:
+        """Return what restores files and forks the conversation. Raises Refused."""
+
+    @abstractmethod
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused."""
 

@@ -12,9 +12,7 @@ from deskmate.workspace.checkpoints.git_checkpoints import GitCheckpoints, Run
 from deskmate.workspace.checkpoints.points import Checkpoints
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.trees.git_program import GitProgram
-from deskmate.workspace.trees.tree_places import workspace_key
 
-FOLDER = "checkpoints"
 _REFS = "refs/deskmate/checkpoints"
 # Every worktree has its own refs of this kind, and its own teams.
 _WORKTREE_REFS = "refs/worktree/deskmate/checkpoints"
@@ -42,7 +40,7 @@ def checkpoints_of(workspace: Path, team: str, state: Path, environ: Mapping[str
     workspace = Path(os.path.realpath(workspace))
     found = git_folder(workspace)
     if found is None or shutil.which("git", path=environ.get("PATH")) is None:
-        return CopyCheckpoints(workspace, state / FOLDER / workspace_key(workspace), team)
+        return CopyCheckpoints(workspace, state, team)
     if found.path == workspace:
         raise ToolError("this is a bare repository, which has no files to save")
     refs = _REFS if found.checkout == found.path else _WORKTREE_REFS

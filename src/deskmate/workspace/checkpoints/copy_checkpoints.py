@@ -26,8 +26,9 @@ from deskmate.errors import ToolError
 from deskmate.fs.safe_files import file_lock, open_folder, replace_file
 from deskmate.workspace.checkpoints.file_copies import FoundFile, files_below, remove_file, write_file
 from deskmate.workspace.checkpoints.points import Change, ChangeKind, Point, Saved
+from deskmate.workspace.trees.tree_places import workspace_key
 
-OBJECTS, POINTS, _SEEN, _LOCK = "objects", "points", "seen.json", ".lock"
+FOLDER, OBJECTS, POINTS, _SEEN, _LOCK = "checkpoints", "objects", "points", "seen.json", ".lock"
 # A clock may be this coarse: a file that changed later could change again and keep the same times.
 _SETTLED_NANOSECONDS = 3_000_000_000
 _Stamp: TypeAlias = list[int]
@@ -42,10 +43,11 @@ class _Entry:
 
 
 class CopyCheckpoints:
-    """The checkpoints of one team. `folder`: those of all teams of this workspace."""
+    """The checkpoints of one team. `state`: the folder of Deskmate's own data."""
 
-    def __init__(self, workspace: Path, folder: Path, team: str) -> None:
-        self._workspace, self._folder, self._team = workspace, folder, team
+    def __init__(self, workspace: Path, state: Path, team: str) -> None:
+        self._workspace, self._state, self._team = workspace, state, team
+        self._folder = state / FOLDER / workspace_key(workspace)
 
     def points(self) -> tuple[Point, ...]:
         """Return all checkpoints, oldest first."""
@@ -60,7 +62,7 @@ class CopyCheckpoints:
             seen = self._seen()
             tree, left_out, now_seen = dict[str, list[object]](), list[str](), dict[str, tuple[_Stamp, str]]()
             settled = time.time_ns() - _SETTLED_NANOSECONDS
-            for found in files_below(self._workspace):
+            for found in files_below(self._workspace, self._state):
                 key = self._kept(found, seen)
                 if key is None:
                     left_out.append(found.path)

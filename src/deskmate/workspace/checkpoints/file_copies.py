@@ -60,13 +60,14 @@ class FoundFile:
         return data if len(data) <= MOST_FILE_BYTES else None
 
 
-def files_below(root: Path) -> Iterator[FoundFile]:
+def files_below(root: Path, state: Path) -> Iterator[FoundFile]:
     """Yield the files of a workspace in no order, without those in IGNORED and Deskmate's own.
 
-    Raises ToolError if there are too many to copy.
+    `state`: the folder of Deskmate's own data, which is below the root if somebody works in their home folder. Raises
+    ToolError if there are too many to copy.
     """
     count = size = 0
-    for found in _walk(root):
+    for found in _walk(root, state):
         count, size = count + 1, size + (0 if found.is_large else found.status.st_size)
         if count > MOST_FILES or size > MOST_BYTES:
             raise ToolError(
@@ -76,8 +77,8 @@ def files_below(root: Path) -> Iterator[FoundFile]:
         yield found
 
 
-def _walk(root: Path) -> Iterator[FoundFile]:
-    todo = [""]
+def _walk(root: Path, state: Path) -> Iterator[FoundFile]:
+    todo, ours = [""], os.path.relpath(os.path.realpath(state), root)
     while todo:
         prefix = todo.pop()
         # A folder that is gone by now, or that nobody may read, has nothing to save.
@@ -87,7 +88,7 @@ def _walk(root: Path) -> Iterator[FoundFile]:
                     continue
                 with contextlib.suppress(FileNotFoundError):
                     status = os.lstat(name, dir_fd=fd)
-                    if stat.S_ISDIR(status.st_mode):
+                    if stat.S_ISDIR(status.st_mode) and f"{prefix}{name}" != ours:
                         todo.append(f"{prefix}{name}/")
                     elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                         yield FoundFile(f"{prefix}{name}", fd, status)

@@ -25,7 +25,7 @@ def rewind(
 ) -> int:
     """Restore your files as they were before one of your messages, or list these points.
 
-    Before the lead acts on a message of yours, a checkpoint of your files is made. Without POINT, this lists the
+    Before the lead acts on your message, a checkpoint of your files is made. Without POINT, this lists the
     checkpoints of a TEAM. TEAM defaults to the team that was used last. What is overwritten is saved as a checkpoint
     first, so a rewind can be undone. Files that git ignores and large files are never touched. A conversation is
     forked: it continues in a new team, and the old one stays. Exits with 1 if you do not say yes.

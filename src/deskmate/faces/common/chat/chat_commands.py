@@ -72,8 +72,8 @@ _CONVERSATION = (
     ChatCommand("diff", "/diff [FILE]", "show what the team changed with its file tools", most=1),
     ChatCommand(
         "rewind",
-        "/rewind [N [diff|force|both|conversation]]",
-        "list the points before your messages, or restore the files of point N",
+        "/rewind [N [HOW]]",
+        "list points to go back to, or restore files; HOW: diff, force, both, conversation",
         most=2,
         aliases=("checkpoint", "undo"),
     ),
