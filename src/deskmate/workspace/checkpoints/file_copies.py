@@ -64,8 +64,13 @@ def files_below(root: Path, state: Path) -> Iterator[FoundFile]:
     """Yield the files of a workspace in no order, without those in IGNORED and Deskmate's own.
 
     `state`: the folder of Deskmate's own data, which is below the root if somebody works in their home folder. Raises
-    ToolError if there are too many to copy.
+    ToolError before the first file if there are too many to copy.
     """
+    _refuse_too_many(root, state)
+    yield from _walk(root, state)
+
+
+def _refuse_too_many(root: Path, state: Path) -> None:
     count = size = 0
     for found in _walk(root, state):
         count, size = count + 1, size + (0 if found.is_large else found.status.st_size)
@@ -74,7 +79,6 @@ def files_below(root: Path, state: Path) -> Iterator[FoundFile]:
                 f"{root} has more than {MOST_FILES:,} files or {MOST_BYTES // 1_000_000} MB and is not a git "
                 "repository. Run: git init"
             )
-        yield found
 
 
 def _walk(root: Path, state: Path) -> Iterator[FoundFile]:
