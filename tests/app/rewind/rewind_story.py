@@ -9,6 +9,7 @@ from deskmate.app.rewind.rewinding import Rewinder, stopped_rewinder
 from deskmate.config import Settings
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.scenario import Scenario
+from deskmate.testing.team_scripts import MemberScript
 
 _WANTED = re.compile(r"paint (\w+)")
 SETTINGS = {"permission_mode": "dontAsk", "sandbox": False}
@@ -29,13 +30,13 @@ def paint(asked: Asked) -> Say:
     )
 
 
-def begin(folder: Path, *, in_git: bool) -> Scenario:
+def begin(folder: Path, *, in_git: bool, script: MemberScript = paint) -> Scenario:
     """Return a scenario whose workspace has one file."""
     (folder / "work").mkdir()
     (folder / "work/wall").write_text("bare\n")
     if in_git:
         subprocess.run(["git", "init", "-q", str(folder / "work")], check=True)
-    return Scenario(folder, paint)
+    return Scenario(folder, script)
 
 
 def settings() -> Settings:

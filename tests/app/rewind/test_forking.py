@@ -9,8 +9,11 @@ from deskmate.core.agent.entries import Noticed
 from deskmate.errors import Refused
 from deskmate.queries.member_view import look_at_transcript
 from deskmate.queries.team_results import look_at_result
+from deskmate.queries.team_view import look_at_board
+from deskmate.testing import Asked, Say
+from deskmate.testing.team_scripts import add_task, in_turn, member_of, spawn
 from deskmate.trust.team_signature import Signing
-from tests.app.rewind.rewind_story import begin, go_on, rewinder, settings
+from tests.app.rewind.rewind_story import begin, go_on, paint, rewinder, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +44,25 @@ async def test_a_fork_that_is_opened_without_a_message_asks_no_model(tmp_path: P
         outcome = await team.resume()
         assert (outcome.outcome.team, outcome.outcome.text) == ("again", "Painted red.")
         assert len(team.provider.requests) == asked
+
+
+async def test_a_fork_of_a_team_with_teammates_and_tasks_begins_without_them(tmp_path: Path) -> None:
+    def lead(asked: Asked) -> Say:
+        return in_turn(Say(calls=[spawn("alice"), add_task("sweep", owner="lead")]), Say("Hired."))(asked)
+
+    def play(asked: Asked) -> Say:
+        if member_of(asked) == "alice":
+            return Say("Here.")
+        return paint(asked) if "paint" in str(asked.prompt.passages) else lead(asked)
+
+    async with begin(tmp_path, in_git=True, script=play) as team:
+        await team.run("hire")
+        await go_on(team, "main", "paint blue")
+        await fork(rewinder(team, "main"), 2, settings())
+        outcome = await go_on(team, "main-2", "paint green")
+        board, streams = look_at_board(team.workspace, "main-2").board, await team.streams("main-2")
+    assert (outcome.text, outcome.tasks, board.tasks) == ("Painted green.", (), {})
+    assert list(streams.roster.members) == ["lead"]
 
 
 async def test_results_of_a_fork_are_its_own_work(tmp_path: Path) -> None:
