@@ -6,6 +6,7 @@ from deskmate.core.agent.entries import Entry, Heard
 from deskmate.core.agent.turn_results import edited_files
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, log
+from deskmate.core.prompt.user_frames import parted
 from deskmate.core.team.messages import Broadcast, Plain, read_envelope
 from deskmate.queries.member_view import entries_in
 from deskmate.queries.stream_reader import Reading
@@ -22,7 +23,7 @@ def user_words(entry: Entry) -> str:
     """Return what the user says in an entry, or an empty string."""
     envelopes = [read_envelope(body) for body in entry.mail] if isinstance(entry, Heard) else []
     known = [one for one in envelopes if not isinstance(one, Foreign) and one.sender == USER]
-    return "\n\n".join(one.message.content for one in known if isinstance(one.message, Plain | Broadcast))
+    return "\n\n".join(parted(one.message.content)[0] for one in known if isinstance(one.message, Plain | Broadcast))
 
 
 def written_files(workspace: Path, team: str) -> set[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 
 from deskmate.app.build import check_model
+from deskmate.app.rewind.rewinding import Rewinder
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.shown_team import ShownTeam

@@ -2,6 +2,7 @@
 
 items               entries, mail, tasks and questions as typed items, the same for every face
 chat                what can be typed in a conversation
+rewind              going back to an earlier point
 terminal_text       words of models and tools made safe for a terminal
 text_tables         rows in columns, at any width
 listings            members, board, mail and cost as lines

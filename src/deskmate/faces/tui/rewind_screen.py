@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from deskmate.app.rewind.rewinding import RewindPoint
-from deskmate.faces.common.chat.rewind_command import before_text, changed_text
+from deskmate.faces.common.rewind.rewind_command import before_text, changed_text
 from deskmate.faces.common.text_tables import ago
 
 _HELP = "Enter writes the command that restores the files of a point. Esc closes this list."

@@ -15,8 +15,8 @@ from deskmate.app.rewind.forking import Forked, fork
 from deskmate.app.rewind.rewinding import Rewinder, compared, kept_stopped, stopped_rewinder
 from deskmate.errors import Refused
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.chat.rewind_command import plan_lines, point_lines, restored_lines
 from deskmate.faces.common.listings import dollars
+from deskmate.faces.common.rewind.rewind_command import plan_lines, point_lines, restored_lines
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, clock, note, put, sheet_for
 from deskmate.queries.stream_reader import teams_at

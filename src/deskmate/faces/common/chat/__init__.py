@@ -10,7 +10,6 @@ mode_command     /mode and /delegate: what is permitted, shown and changed
 status_commands  /status, /context, /agents, /config and /doctor: how things are
 export_commands  /export, /copy and /diff: what was said and changed
 session_picker   a list of teams to choose from, at a terminal
-rewind_command   /rewind: checkpoints listed, compared and restored
 typed_answers    answers that are typed, and which question each of them means
 user_commands    `!COMMAND` and `#NOTE`: what is told to the lead with the next message
 user_alerts      telling a person who looks elsewhere: a bell, a notification, a title, or a command

@@ -21,7 +21,6 @@ from deskmate.faces.common.chat.completions import is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
 from deskmate.faces.common.chat.question_text import short_answer
-from deskmate.faces.common.chat.rewind_command import rewind_lines
 from deskmate.faces.common.chat.status_commands import (
     agent_type_lines,
     config_lines,
@@ -40,6 +39,7 @@ from deskmate.faces.common.chat.user_commands import (
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.rewind.rewind_command import rewind_lines
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 from deskmate.queries.member_view import look_at_inbox

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from deskmate.app.rewind.rewinding import Preview, Restored, RewindPoint
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import Refused
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.mode_command import usage_error
@@ -12,7 +13,7 @@ from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago
 
 if TYPE_CHECKING:
-    from deskmate.app.session import Session
+    from deskmate.app.sessions.team_session import TeamSession
     from deskmate.faces.common.chat.user_commands import UserCommands
 
 _MOST_FILES = 20
@@ -20,7 +21,9 @@ _MOST_LINES = 400
 WAYS = ("diff", "force", "conversation", "both")
 
 
-async def rewind_lines(session: "Session", words: list[str], commands: "UserCommands", sheet: Sheet) -> list[CleanLine]:
+async def rewind_lines(
+    session: "TeamSession", words: list[str], commands: "UserCommands", sheet: Sheet
+) -> list[CleanLine]:
     """List the checkpoints of a session, or carry out `N [diff|force|conversation|both]`. Raises Refused."""
     rewinder = session.rewinder()
     if not words:
@@ -38,19 +41,19 @@ async def rewind_lines(session: "Session", words: list[str], commands: "UserComm
         restored = await rewinder.restore(int(number), force=way == "force")
         lines = restored_lines(restored, "/rewind")
         if restored.undo is not None:
-            changed = [*restored.written, *restored.removed]
-            commands.tell_next("user-restored-files", "\n".join(changed), {"to": "an earlier state"})
+            # What the lead read of these files is not true any more.
+            commands.tell_next(UserCommand(f"/rewind {number}", "\n".join(lines[:-1]), 0))
     return _plain([*lines, *(await _forked(session, int(number)) if way in ("conversation", "both") else [])])
 
 
-def _refuse_busy(session: "Session") -> None:
+def _refuse_busy(session: "TeamSession") -> None:
     if session.busy:
         raise Refused(
             f"{', '.join(session.busy)} would write while files are restored", "Wait, or stop it first: /interrupt"
         )
 
 
-async def _forked(session: "Session", number: int) -> list[str]:
+async def _forked(session: "TeamSession", number: int) -> list[str]:
     from deskmate.app.rewind.forking import fork
 
     forked = await fork(session.rewinder(), number, session.settings)
