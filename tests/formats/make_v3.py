@@ -12,7 +12,7 @@ from pathlib import Path
 from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import Envelope, Plain, SentImage
-from deskmate.core.team.roster_records import PolicySet
+from deskmate.core.team.roster_records import PolicySet, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -53,6 +53,7 @@ BOARD: list[Line] = [
 ROSTER: list[Line] = [
     PolicySet(by="user", mode=Mode.ACCEPT_EDITS, at=_AT),
     PolicySet(by="user", mode=Mode.PLAN, before_plan=Mode.DEFAULT, at=_AT + 1),
+    TeamFounded(team="demo", fork_of="main", copied=2, at=_AT + 2),
 ]
 
 STREAMS: dict[str, tuple[str, list[Line]]] = {

@@ -5,11 +5,11 @@ The streams and tools are real. The model (`ScriptedModel`) and the time (`FakeC
 what the test says. For a teammate with a supervisor, use `teammate_harness`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
@@ -125,6 +125,7 @@ class AgentHarness:
     clock: FakeClock = field(default_factory=FakeClock)
     caps: Caps = field(default_factory=Caps)
     skills: Mapping[str, Skill] = field(default_factory=dict)
+    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
 
     def __post_init__(self) -> None:
         writer, feed = LogWriter(self.store, self.clock), Feed()
@@ -188,6 +189,7 @@ class AgentHarness:
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
             places=TreePlaces(Path("state"), Path(self.workspace.root), {}),
+            checkpoint=self.checkpoint,
         )
 
     async def lead(self) -> Agent:

@@ -10,6 +10,7 @@ from deskmate.core.agent.notices import (
     changes_text,
     cut_text,
     digest,
+    forked_text,
     joins_and_leaves,
     lost_text,
     moved_text,
@@ -139,6 +140,7 @@ def test_what_a_lead_hears_of_its_run_and_its_teams() -> None:
     told = {
         "it leads another team": moved_text(roster_of(FOUNDED.model_copy(update={"team": "web", "home": "main"}))),
         "it is back": moved_text(TEAM),
+        "its conversation was copied": forked_text("main-2", "main"),
         "its whole team is idle": text("reminder"),
         "its team was dismissed": filled("dismissed", {"names": "alice, bob"}, ()),
         "commands still run": filled("running", {"commands": "- b000001: make test"}, ()),

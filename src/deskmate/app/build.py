@@ -1,7 +1,7 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -67,7 +67,7 @@ class TeamParts:
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
-    teammates have trees of their own.
+    teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
     """
 
     team: str
@@ -84,6 +84,7 @@ class TeamParts:
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
+    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -148,8 +149,7 @@ class TeamParts:
     async def sweep(self, name: str) -> None:
         """End the commands that an earlier process of a member left running. Call it while holding its seat."""
         member = self.team_state.roster.state.members.get(name)
-        isolated = member is not None and member.isolated
-        await (self._trees.of(name)[0] if isolated else self._workspace(name)).sweep()
+        await (self._trees.of(name)[0] if member and member.isolated else self._workspace(name)).sweep()
 
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return a member's workspace. Its commands are listed in the folder of its team, the lead's first one."""
@@ -202,12 +202,8 @@ class TeamParts:
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = ToolSet(kind, [*names, *plan], self._own_tools(kind) if agent_type is AgentType.GENERAL else ())
         budget, own = self.team_state.budget, self.settings.own_servers
-        asked: Model = Timed(
-            self.models(model),
-            self.team_state.writer.clock,
-            lambda: budget.seconds_left,
-            partial(budget.over, name, steps=0),
-        )
+        clock, over = self.team_state.writer.clock, partial(budget.over, name, steps=0)
+        asked: Model = Timed(self.models(model), clock, lambda: budget.seconds_left, over)
         asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
         return AgentParts(
             model=Metered(asked, partial(reported_price, self.settings.prices, own), partial(budget.spend, name)),
@@ -220,6 +216,7 @@ class TeamParts:
             teams=self.teams if kind is AgentKind.LEAD else None,
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
+            checkpoint=self.checkpoint if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 

@@ -27,6 +27,7 @@ from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
 from deskmate.trust.folders import has_begun, known_team
 from deskmate.trust.team_signature import Signing
+from deskmate.workspace.checkpoints.choice import forget_checkpoints
 
 _DAY_SECONDS = 86400
 
@@ -107,7 +108,7 @@ def _check(place: Path, team: str) -> None:
 async def remove(folder: Path | None, team: Removable) -> tuple[SeenTree, ...]:
     """Delete a team. Return the trees of its teammates that are kept, because they have work that is nowhere else.
 
-    Its branch is kept, too. Raises Refused if a process runs it by now, StoreError if the disk refuses.
+    Its branch is kept, too. Raises Refused if a process runs it by now, StoreError or ToolError if the disk refuses.
     """
     place = workspace_at(folder)
     async with AsyncExitStack() as stack:
@@ -121,6 +122,7 @@ async def remove(folder: Path | None, team: Removable) -> tuple[SeenTree, ...]:
                 raise Refused(f"Team '{name}' is running in {error.note}", "Stop it first, then remove it.") from error
         for name in team.open:
             remove_team(place, name)
+        forget_checkpoints(place, team.name, state_folder(environment()), environment())
         remove_team(place, team.name, team.closed)
     closed = (name.rpartition("-")[0] for name in team.closed)
     pruned = [await prune_trees(place, name) for name in dict.fromkeys([team.name, *team.open, *closed])]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from deskmate.app.build import TeamParts
+from deskmate.app.rewind.rewinding import Rewinder, rewinder_of
 from deskmate.app.run_request import RunRequest
 from deskmate.app.runner import Outcome, TurnStart, founded, reopened, seated, to_rest
 from deskmate.app.session_events import Event, TurnEnded
@@ -170,6 +171,11 @@ class Session(TeamSession):
         """Return once a member's transcript may have something after a number, or the lead works in another team."""
         state = self._team_state
         await first_of(partial(state.writer.store.changed, {log(name): after}), partial(self._teams.left, state))
+
+    def rewinder(self) -> Rewinder:
+        """Return what restores files and forks the conversation. Raises Refused if there are no checkpoints here."""
+        parts = self._team_parts
+        return rewinder_of(self.workspace, self.home, self.settings, parts.sandbox, parts.team_state.writer.redaction)
 
     # -- what is set ------------------------------------------------------------------------------
 

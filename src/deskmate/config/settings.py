@@ -163,6 +163,8 @@ class Written(Table):
     )
     check: str = Field("", description='a command such as "make test", or nothing')
     merge: Literal["ask", "auto", "leave"] = Field("ask", description="ask, auto or leave")
+    checkpoints: Annotated[int, Field(ge=0)] = Field(200, description="a whole number of checkpoints, or 0")
+    checkpoint_days: Above = Field(30, description="a number of days above 0")
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

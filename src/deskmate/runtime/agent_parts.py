@@ -1,8 +1,8 @@
 """What one agent is made with: its model, tools, workspace and prompt."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.view import View
@@ -25,6 +25,8 @@ class AgentParts:
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
     `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
+    `checkpoint`: saves the files of the workspace before a lead acts on the message of the user in this entry. It must
+    not raise.
     """
 
     model: Model
@@ -39,6 +41,7 @@ class AgentParts:
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
+    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""

@@ -16,4 +16,5 @@ descriptors      how many files may be open, and so how much runs at once
 sandbox          what keeps a command in the workspace
 git              git's own files, read and protected without running git
 trees            a tree for each member, and the branch where their work comes together
+checkpoints      the files of a workspace, saved before each message of the user, and restored
 """

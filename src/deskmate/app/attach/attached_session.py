@@ -246,6 +246,10 @@ class AttachedSession(TeamSession):
         """Raise Refused: the models are in the other process."""
         raise self._elsewhere("change the model")
 
+    def rewinder(self) -> NoReturn:
+        """Raise Refused: members may write in the other process while files are restored."""
+        raise self._elsewhere("restore files")
+
     async def make_room(self, focus: str = "") -> NoReturn:
         """Raise Refused: only the process that runs the lead writes its transcript."""
         raise self._elsewhere("summarise the conversation")

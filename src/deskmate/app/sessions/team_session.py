@@ -13,6 +13,7 @@ import anyio
 
 from deskmate.app.build import check_model
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.rewind.rewinding import Rewinder
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.shown_team import ShownTeam
@@ -107,6 +108,10 @@ class TeamSession(ABC):
     @abstractmethod
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name. Raises Refused."""
+
+    @abstractmethod
+    def rewinder(self) -> Rewinder:
+        """Return what restores files and forks the conversation. Raises Refused."""
 
     @abstractmethod
     async def make_room(self, focus: str = "") -> None:

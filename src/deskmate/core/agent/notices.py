@@ -124,6 +124,15 @@ def cut_text() -> str:
     )
 
 
+def forked_text(team: str, source: str) -> str:
+    """Return what a lead is told whose conversation was copied to a new team."""
+    return (
+        f"The user went back to this point of your conversation. You continue it as the lead of a new team, '{team}'. "
+        f"The teammates, tasks and background commands of team '{source}' are not here. Files may have changed since "
+        "you read them: read them again before you edit them."
+    )
+
+
 def moved_text(roster: RosterState) -> str:
     """Return what a lead is told of the team it works in from now on."""
     if roster.away:

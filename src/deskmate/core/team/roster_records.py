@@ -44,12 +44,17 @@ RuleText = Annotated[str, AfterValidator(_is_rule)]
 
 
 class TeamFounded(Fact):
-    """The team began with the lead as its first member. `home`: the team its lead came from."""
+    """The team began with the lead as its first member. `home`: the team its lead came from.
+
+    `fork_of`: the team whose conversation was copied. `copied`: how many entries of the lead are from there.
+    """
 
     type: Literal["team_founded"] = "team_founded"
     team: TeamName
     description: str = ""
     home: TeamName | None = None
+    fork_of: TeamName | None = None
+    copied: int | None = None
     at: float
 
 

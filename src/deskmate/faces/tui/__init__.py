@@ -4,6 +4,7 @@ tui_start        from arguments to exit code
 demo_screen      the demo on a screen
 screen_app       what people do on the screen
 team_screen      the panels, focus, and when they are drawn
+rewind_screen    the points to go back to
 help_screen      every key and command
 watched_member   whose transcript is shown
 member_activity  what each member is doing now

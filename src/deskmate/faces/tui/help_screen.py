@@ -29,6 +29,7 @@ KEYS = {
         "PageUp, PageDown": "scroll the conversation",
         "Ctrl-F": "find in the conversation",
         "Esc": "go back to writing; if your draft is empty, interrupt the watched member",
+        "Esc Esc": "if your draft is empty, choose a point to go back to",
         "Ctrl-C": "clear your draft, or interrupt the watched member; press twice to leave",
         "mouse": "select text; Ctrl-C then copies it, without the screen's line breaks",
     },

@@ -30,6 +30,7 @@ from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.draft.external_editor import edit_text
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
+from deskmate.faces.tui.rewind_screen import RewindScreen
 from deskmate.faces.tui.team_screen import TeamScreen
 from deskmate.faces.tui.terminal_keys import tell_alt_keys_apart
 from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
@@ -90,7 +91,7 @@ class DeskmateApp(App[None]):
         self.next_words: str | None = None
         self.picks = False
         self._turn, self._touch = asyncio.Lock(), asyncio.Event()
-        self._braked = float("-inf")
+        self._braked = self._cut_at = float("-inf")
         # Where Shift-Tab began and arrived since the last words of the user.
         self._cycled_from = Mode.DEFAULT
         self._cycled_to: Mode | None = None
@@ -245,9 +246,25 @@ class DeskmateApp(App[None]):
         self.notify("Press Ctrl-C again to leave", timeout=TWICE_SECONDS)
 
     def on_team_screen_cut(self) -> None:
-        """Stop the user's own command, or interrupt the watched member, if it is busy."""
-        if not self._talk.commands.stop():
+        """Stop the user's own command, or interrupt the watched member, if it is busy.
+
+        The second time in a row, offer the points to go back to.
+        """
+        is_second, self._cut_at = self._now() - self._cut_at < TWICE_SECONDS, self._now()
+        if self._talk.commands.stop():
+            return
+        if is_second:
+            self._do(self._offer_points())
+        else:
             self._interrupt()
+
+    async def _offer_points(self) -> None:
+        """Let the person choose a point to go back to, and write the command for it."""
+        points = await self._session.rewinder().points()
+        self.push_screen(RewindScreen(points, time.time()), lambda command: self._write(command or ""))
+
+    def _write(self, command: str) -> None:
+        self._team.query_one(Draft).paste(command)
 
     def _interrupt(self) -> bool:
         name = self._team.watching.chosen

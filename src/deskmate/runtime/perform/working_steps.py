@@ -1,9 +1,11 @@
 """The steps in which an agent works: ask the model, run calls, make room, and offer what it did without a task."""
 
 import hashlib
+from collections.abc import Sequence
+from itertools import takewhile
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Overflowed
+from deskmate.core.agent.entries import Began, Entry, Overflowed
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import Plain
@@ -13,10 +15,28 @@ from deskmate.core.team.tasks import TaskStatus, in_progress_of
 from deskmate.errors import ModelError, PromptTooLong, ToolError
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import drop_summary, park
+from deskmate.runtime.task_groups import task_group
 
 
 async def think(work: AgentWork, origin: Origin) -> None:
-    """Ask the model and record its answer, or what was said of it when it is cut."""
+    """Ask the model and record its answer, or what was said of it when it is cut.
+
+    Meanwhile the files are saved, if the user said something since. Nothing acts on the answer before both are done.
+    """
+    checkpoint, asked_at = work.parts.checkpoint, work.transcript.asked_at
+    async with task_group() as tasks:
+        if checkpoint and asked_at and not _has_acted(work.transcript.entries, asked_at):
+            tasks.start_soon(checkpoint, asked_at)
+        await _ask(work, origin)
+
+
+def _has_acted(entries: Sequence[tuple[int, Entry]], since: int) -> bool:
+    """Tell whether a call began after an entry. Then it is too late to save the files as they were."""
+    later = takewhile(lambda one: one[0] > since, reversed(entries))
+    return any(isinstance(entry, Began) for _, entry in later)
+
+
+async def _ask(work: AgentWork, origin: Origin) -> None:
     await work.status.show(WORKING)
     try:
         with work.step.cuttable() as scope:

@@ -45,6 +45,11 @@ class Roster:
         event = TeamFounded(team=team, description=description, home=home, at=self._writer.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
 
+    async def found_fork(self, team: str, fork_of: str, copied: int) -> None:
+        """Create the team with a lead that has entries of another team. Raises Refused if it was created before."""
+        at = self._writer.clock.timestamp()
+        await self._decide(TeamFounded(team=team, fork_of=fork_of, copied=copied, at=at))
+
     async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
         """Add a teammate. Raises Refused if its name is reserved, was used or looks like a used one, or at a limit.
 

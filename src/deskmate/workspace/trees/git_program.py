@@ -54,6 +54,22 @@ class GitProgram:
         cwd: Path | None = None,
     ) -> tuple[int, str]:
         """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
+        status, printed = self._run(words, stdin, text, fails, seconds, cwd)
+        return status, printed.decode(errors="replace")
+
+    def data(self, *words: str) -> bytes:
+        """Run git and return what it printed, as it is. Raises GitFailed."""
+        return self._run(words)[1]
+
+    def _run(
+        self,
+        words: tuple[str, ...],
+        stdin: IO[bytes] | int | None = None,
+        text: str | None = None,
+        fails: tuple[int, ...] = (),
+        seconds: float = SECONDS,
+        cwd: Path | None = None,
+    ) -> tuple[int, bytes]:
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
         given = text.encode() if text is not None else None
         try:
@@ -74,7 +90,7 @@ class GitProgram:
         if ran.returncode and ran.returncode not in fails:
             said = os.fsdecode(ran.stderr).strip()[-2000:]
             raise GitFailed(f"git {words[0]} failed: {said or ran.returncode}")
-        return ran.returncode, ran.stdout.decode(errors="replace")
+        return ran.returncode, ran.stdout
 
     def line(self, *words: str) -> str:
         """Run git and return the one line that it prints."""

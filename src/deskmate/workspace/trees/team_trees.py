@@ -16,6 +16,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import OwnTree
+from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -81,13 +82,7 @@ class TeamTrees:
         subject = f"{SNAPSHOT} {self._team} began"
         return "\n".join(
             [
-                "set -e",
-                f'index=$(git rev-parse --git-path index) own="$(git rev-parse --git-path deskmate-index-{mark})"',
-                'if [ -e "$index" ]; then cp -p "$index" "$own"; else rm -f "$own"; fi',
-                'export GIT_INDEX_FILE="$(realpath "$own")"',
-                "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",
-                f"{SAFE_GIT} add -A -- . ':(exclude,top).teams' ':(exclude,top).tasks'",
-                "tree=$(git write-tree)",
+                *saving_lines(f"deskmate-index-{mark}"),
                 "commit=$(git rev-parse HEAD)",
                 'if [ "$tree" != "$(git rev-parse HEAD^{tree})" ]; then',
                 f'  commit=$({" ".join(named)} git commit-tree "$tree" -p HEAD -m {shlex.quote(subject)})',

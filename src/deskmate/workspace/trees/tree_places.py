@@ -45,6 +45,12 @@ class Tree:
     path: Path
 
 
+def workspace_key(workspace: Path) -> str:
+    """Return the name of a workspace in Deskmate's own folders."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
+    return f"{name}-{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]}"
+
+
 class TreePlaces:
     """The trees of one workspace. `state`: the folder of Deskmate's own data.
 
@@ -53,9 +59,7 @@ class TreePlaces:
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
         self.workspace, self.environ = workspace, environ
-        name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
-        key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]
-        self.folder = state / FOLDER / f"{name}-{key}"
+        self.folder = state / FOLDER / workspace_key(workspace)
         found = git_folder(workspace)
         self.checkout = found.checkout if found else workspace
         self.repository = found.path if found else workspace

@@ -73,6 +73,13 @@ _CONVERSATION = (
         "diff", "/diff [FILE|NAME|#N]", "show what the team changed, in one file, by one member or for one task", most=1
     ),
     ChatCommand("merge", "/merge", "merge the team's branch into yours, if teammates have their own trees"),
+    ChatCommand(
+        "rewind",
+        "/rewind [N [HOW]]",
+        "list points to go back to, or restore files; HOW: diff, force, both, conversation",
+        most=2,
+        aliases=("checkpoint", "undo"),
+    ),
     ChatCommand("copy", "/copy", "copy the lead's last answer to the clipboard"),
     ChatCommand("export", "/export [FILE]", "write the conversation with the lead to a Markdown file", most=None),
     ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),

@@ -41,6 +41,7 @@ from deskmate.faces.common.handover.tree_reports import branch_lines, merge_line
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
+from deskmate.faces.common.rewind.rewind_command import rewind_lines
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 from deskmate.queries.member_view import look_at_inbox
@@ -218,6 +219,8 @@ class Talk:
                 return _plain(f"written to {await export(self._session, rest)}")
             case "merge":
                 return _lines(await merge_lines(self._session))
+            case "rewind":
+                return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
             case "compact":
                 await self._session.make_room(rest)
                 return _plain("The lead's conversation will be summarised as soon as no tool call is running")

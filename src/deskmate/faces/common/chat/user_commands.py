@@ -64,6 +64,10 @@ class UserCommands:
         """Note that the lead was told everything."""
         self._untold.clear()
 
+    def tell_next(self, command: UserCommand) -> None:
+        """Tell the lead with the next message what the user did."""
+        self._untold.append(replace(command, output=_last(command.output)).frame)
+
     def stop(self) -> bool:
         """Stop the running command, the second time by force. Return whether there is one."""
         if self._running is None:
@@ -112,7 +116,7 @@ class UserCommands:
         status = await self._run(environ.get("SHELL") or "/bin/sh", command, output)
         whole = ran(output.text, status)
         watch(whole)
-        self._untold.append(replace(whole, output=_last(whole.output)).frame)
+        self.tell_next(whole)
         return whole
 
     async def _run(self, shell: str, command: str, output: "_Output") -> int:

@@ -1,0 +1,91 @@
+"""Saves the files of the workspace before the lead acts on each message of the user."""
+
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio import to_thread
+
+from deskmate.config import Settings, environment
+from deskmate.core.policy.redaction import Redaction
+from deskmate.errors import ToolError
+from deskmate.stores.archive import founding
+from deskmate.workspace.checkpoints.choice import checkpoints_of
+from deskmate.workspace.checkpoints.points import Checkpoints, Point, outdated
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
+
+# The name under which git runs. No member can have it.
+_NAME = "system"
+_SECONDS = 300.0
+_LOG = logging.getLogger(__name__)
+
+
+def team_checkpoints(place: Path, team: str, settings: Settings, sandbox: Sandbox, redaction: Redaction) -> Checkpoints:
+    """Return the checkpoints of a team, the first one of its lead. Raises ToolError if there can be none."""
+    workspace = LocalWorkspace(place, team, _NAME, environ=environment(), sandbox=sandbox, redaction=redaction)
+    run = partial(workspace.run, timeout_seconds=_SECONDS, blob=f"{_NAME}-checkpoint.txt")
+    return checkpoints_of(place, team, settings.state, environment(), run)
+
+
+def saving_of(
+    place: Path, team: str, settings: Settings, sandbox: Sandbox, redaction: Redaction
+) -> Callable[[int], Coroutine[Any, Any, None]] | None:
+    """Return what saves the files before the lead acts, or None if that is switched off or there are no files."""
+    if not settings.checkpoints:
+        return None
+    try:
+        checkpoints = team_checkpoints(place, team, settings, sandbox, redaction)
+    except ToolError:
+        # A bare repository.
+        return None
+    return Checkpointing(checkpoints, settings, partial(_founded_at, place, team)).make
+
+
+def _founded_at(place: Path, team: str) -> float:
+    founded = founding(place, team)
+    return founded.at if founded else 0.0
+
+
+class Checkpointing:
+    """Makes checkpoints, and drops old ones after the first. A failure is a warning: the work goes on without.
+
+    `founded`: returns when the team began. Older checkpoints are of a removed team with the same name.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, settings: Settings, founded: Callable[[], float]) -> None:
+        self._checkpoints, self._settings, self._founded = checkpoints, settings, founded
+        self._saved = 0
+        self._has_failed = False
+
+    async def make(self, entry: int) -> None:
+        """Save the files before the lead acts on the message in this entry, unless that is done."""
+        if entry == self._saved:
+            return
+        try:
+            await self._make(entry)
+            self._saved = entry
+        except ToolError as error:
+            if not self._has_failed:
+                _LOG.warning("Your files are not saved before changes, so they cannot be restored: %s", error)
+            self._has_failed = True
+
+    def _own_points(self) -> list[Point]:
+        # Git knows only the second in which a checkpoint was made.
+        founded, points = self._founded() - 1.0, self._checkpoints.points()
+        self._checkpoints.drop([point.number for point in points if point.at < founded])
+        return [point for point in points if point.at >= founded]
+
+    async def _make(self, entry: int) -> None:
+        points = await to_thread.run_sync(self._own_points)
+        if any(point.entry == entry for point in points):
+            return
+        saved = await self._checkpoints.save()
+        await to_thread.run_sync(partial(self._checkpoints.add, saved, entry=entry))
+        if not self._saved:
+            settings = self._settings
+            old = outdated(points, settings.checkpoints, settings.checkpoint_days, time.time())
+            await to_thread.run_sync(self._checkpoints.drop, old)

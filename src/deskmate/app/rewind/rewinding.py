@@ -1,0 +1,188 @@
+"""Restores files as they were before a message of the user. What is overwritten is saved first."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from anyio import to_thread
+
+from deskmate.app.rewind.checkpointing import team_checkpoints
+from deskmate.config import Settings
+from deskmate.core.log.fingerprints import fingerprint
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.values import frozen
+from deskmate.errors import Held, Refused, TeamRunning, ToolError
+from deskmate.queries.stream_reader import team_at, workspace_at
+from deskmate.queries.user_messages import words_by_entry, written_files
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.trust.folders import home_of, written
+from deskmate.trust.known_secrets import redaction_of
+from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.team_signature import Signing
+from deskmate.workspace.checkpoints.points import Checkpoints, Point, RestorePlan, Saved, restore_plan
+from deskmate.workspace.sandbox.mounts import Sandbox
+
+
+@frozen
+class RewindPoint:
+    """A checkpoint as it is listed. `words`: the message of the user that followed. `changed`: how many files differ.
+
+    `undoes`: it was made before the files of that checkpoint were restored. `left_out`: files that are not in it.
+    """
+
+    number: int
+    at: float
+    words: str
+    changed: int
+    undoes: int | None
+    left_out: tuple[str, ...]
+
+
+@frozen
+class Preview:
+    """What restoring a checkpoint would do. `diff`: what changed since then."""
+
+    number: int
+    plan: RestorePlan
+    diff: str
+
+
+@frozen
+class Restored:
+    """What was restored. `undo`: the checkpoint with everything as it was before, None if nothing differed.
+
+    `failed`: files that could not be written or removed.
+    """
+
+    number: int
+    undo: int | None
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+@dataclass
+class Rewinder:
+    """Goes back to checkpoints of one team, the first one of its lead."""
+
+    place: Path
+    team: str
+    checkpoints: Checkpoints
+
+    async def points(self) -> tuple[RewindPoint, ...]:
+        """Return all checkpoints, oldest first."""
+        now = await self._save()
+        return await to_thread.run_sync(self._points, now)
+
+    def _points(self, now: Saved) -> tuple[RewindPoint, ...]:
+        words = words_by_entry(self.place, self.team)
+        return tuple(self._listed(point, words, now) for point in self.checkpoints.points())
+
+    def _listed(self, point: Point, words: dict[int, str], now: Saved) -> RewindPoint:
+        changed = len(self.checkpoints.changes(point.saved.tree, now.tree))
+        return RewindPoint(
+            point.number, point.at, words.get(point.entry or 0, ""), changed, point.undoes, point.saved.left_out
+        )
+
+    async def preview(self, number: int) -> Preview:
+        """Return what restoring a checkpoint would do. Raises Refused if there is none of this number."""
+        point, now = await self.point(number), await self._save()
+        plan = await to_thread.run_sync(self._plan, point, now)
+        diff = await to_thread.run_sync(self.checkpoints.diff, point.saved.tree, now.tree)
+        return Preview(number, plan, diff)
+
+    async def restore(self, number: int, *, force: bool = False) -> Restored:
+        """Restore the files of a checkpoint. Raises Refused if there is none of this number.
+
+        `force`: also remove files that were created since, perhaps by the user. If this is interrupted, repeat it.
+        """
+        point, now = await self.point(number), await self._save()
+        plan = await to_thread.run_sync(self._plan, point, now)
+        remove = (*plan.remove, *(plan.doubtful if force else ()))
+        kept = (*plan.kept, *(() if force else plan.doubtful))
+        if not plan.write and not remove:
+            return Restored(number, None, kept=kept)
+        # Before anything is changed, so that it can be undone.
+        undo = await to_thread.run_sync(partial(self.checkpoints.add, now, undoes=number))
+        await self.checkpoints.restore(point.saved.tree, plan.write, remove)
+        after = await self._save()
+        changes = await to_thread.run_sync(self.checkpoints.changes, point.saved.tree, after.tree)
+        failed = {change.path for change in changes}.intersection((*plan.write, *remove))
+        written, removed = (tuple(path for path in paths if path not in failed) for paths in (plan.write, remove))
+        return Restored(number, undo.number, written, removed, kept, tuple(sorted(failed)))
+
+    async def point(self, number: int) -> Point:
+        """Return a checkpoint. Raises Refused if there is none of this number."""
+        points = await to_thread.run_sync(self.checkpoints.points)
+        found = next((point for point in points if point.number == number), None)
+        if found is None:
+            raise Refused(
+                f"Team '{self.team}' has no checkpoint {number}", f"To see them, run: deskmate rewind {self.team}"
+            )
+        return found
+
+    def _plan(self, point: Point, now: Saved) -> RestorePlan:
+        written = written_files(self.place, self.team)
+
+        def is_of_team(path: str) -> bool:
+            data = self.checkpoints.content(now.tree, path)
+            return data is not None and (path, fingerprint(data)) in written
+
+        changes = self.checkpoints.changes(point.saved.tree, now.tree)
+        return restore_plan(changes, {*point.saved.left_out, *now.left_out}, is_of_team)
+
+    async def _save(self) -> Saved:
+        try:
+            return await self.checkpoints.save()
+        except ToolError as error:
+            raise Refused(f"The files here cannot be compared: {error}") from error
+
+
+def rewinder_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, redaction: Redaction) -> Rewinder:
+    """Return what goes back to checkpoints of a team. Raises Refused if there can be none here."""
+    try:
+        return Rewinder(place, team, team_checkpoints(place, team, settings, sandbox, redaction))
+    except ToolError as error:
+        raise Refused(f"There are no checkpoints here: {error}") from error
+
+
+def stopped_rewinder(folder: Path | None, team: str | None, settings: Settings) -> Rewinder:
+    """Return what goes back to checkpoints of a team, by default the one that was used last. Raises Refused."""
+    place = workspace_at(folder)
+    name = home_of(place, team_at(place, team))
+    Signing(settings.state, place).check(name)
+    return rewinder_of(place, name, settings, sandbox_of(settings), redaction_of(settings))
+
+
+@asynccontextmanager
+async def kept_stopped(place: Path, team: str) -> AsyncIterator[None]:
+    """Keep everybody from running a team meanwhile. Raises TeamRunning if a process runs it now."""
+    with closing(JsonlStore.open(place, team)) as store:
+        try:
+            async with store.hold(LEAD, f"process {os.getpid()}, which restores files"):
+                yield
+        except Held as error:
+            raise TeamRunning(team, error.note) from error
+
+
+async def compared(one: Rewinder, other: Rewinder) -> str:
+    """Return how the files of two teams differ, as a patch. Raises Refused if one has no checkpoint.
+
+    Of each team, its last checkpoint counts. Of the one that was used last, the files count as they are now.
+    """
+    trees = list[str]()
+    latest = max((one, other), key=lambda rewinder: written(rewinder.place, rewinder.team))
+    for rewinder in (one, other):
+        points = await to_thread.run_sync(rewinder.checkpoints.points)
+        if rewinder is latest:
+            trees.append((await rewinder.checkpoints.save()).tree)
+        elif points:
+            trees.append(points[-1].saved.tree)
+        else:
+            raise Refused(f"Team '{rewinder.team}' has no checkpoint, so its files are not known")
+    return await to_thread.run_sync(lambda: one.checkpoints.diff(*trees))

@@ -1,0 +1,124 @@
+"""/rewind: checkpoints listed, compared and restored. The lines are the same for every face."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from deskmate.app.rewind.rewinding import Preview, Restored, RewindPoint
+from deskmate.core.prompt.user_frames import UserCommand
+from deskmate.errors import Refused
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.chat.mode_command import usage_error
+from deskmate.faces.common.terminal_text import clean, one_line
+from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago
+
+if TYPE_CHECKING:
+    from deskmate.app.sessions.team_session import TeamSession
+    from deskmate.faces.common.chat.user_commands import UserCommands
+
+_MOST_FILES = 20
+_MOST_LINES = 400
+WAYS = ("diff", "force", "conversation", "both")
+
+
+async def rewind_lines(
+    session: "TeamSession", words: list[str], commands: "UserCommands", sheet: Sheet
+) -> list[CleanLine]:
+    """List the checkpoints of a session, or carry out `N [diff|force|conversation|both]`. Raises Refused."""
+    rewinder = session.rewinder()
+    if not words:
+        points = await rewinder.points()
+        hint = [(Cell("/rewind N restores the files of point N. /rewind N diff shows what changed since"),)]
+        return [*point_lines(session.home, points, sheet, time.time()), *(hint if points else [])]
+    number, way = words[0], words[1] if words[1:] else ""
+    if not number.isdecimal() or (way and way not in WAYS):
+        raise usage_error(COMMANDS["rewind"])
+    if way == "diff":
+        return _plain(_diff(await rewinder.preview(int(number))))
+    lines = list[str]()
+    if way != "conversation":
+        _refuse_busy(session)
+        restored = await rewinder.restore(int(number), force=way == "force")
+        lines = restored_lines(restored, "/rewind")
+        if restored.undo is not None:
+            # What the lead read of these files is not true any more.
+            commands.tell_next(UserCommand(f"/rewind {number}", "\n".join(lines[:-1]), 0))
+    return _plain([*lines, *(await _forked(session, int(number)) if way in ("conversation", "both") else [])])
+
+
+def _refuse_busy(session: "TeamSession") -> None:
+    if session.busy:
+        raise Refused(
+            f"{', '.join(session.busy)} would write while files are restored", "Wait, or stop it first: /interrupt"
+        )
+
+
+async def _forked(session: "TeamSession", number: int) -> list[str]:
+    from deskmate.app.rewind.forking import fork
+
+    forked = await fork(session.rewinder(), number, session.settings)
+    return [
+        f"Team {forked.team} has this conversation up to point {number}. This team stays as it is",
+        f"To continue there: /quit, then deskmate --team {forked.team}",
+    ]
+
+
+def _diff(seen: Preview) -> list[str]:
+    lines = [*plan_lines(seen, force=False), *clean(seen.diff).splitlines()]
+    more = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], *([f"… {more:,} more lines"] if more > 0 else [])]
+
+
+def _plain(texts: Sequence[str]) -> list[CleanLine]:
+    return [(Cell(one_line(text)),) for text in texts]
+
+
+def point_lines(team: str, points: Sequence[RewindPoint], sheet: Sheet, now: float) -> list[CleanLine]:
+    """Return a line for each checkpoint: number, age, the message that followed, and how many files differ now."""
+    if not points:
+        return [(Cell(f"Team {team} has no checkpoints yet. One is made before the lead acts on your message."),)]
+    rows: list[list[Cell | str]] = [["point", "made", "before", "files changed since"]]
+    rows += [[str(one.number), f"{ago(now - one.at)} ago", before_text(one), changed_text(one)] for one in points]
+    return sheet.lines(rows, gives=2, keeps=2)
+
+
+def before_text(point: RewindPoint) -> str:
+    """Return what a checkpoint was made before, on one line."""
+    if point.undoes is not None:
+        return f"(restoring point {point.undoes})"
+    return one_line(point.words) or "(a message that cannot be read)"
+
+
+def changed_text(point: RewindPoint) -> str:
+    """Return how many files differ from a checkpoint now, and how many it does not have."""
+    left = f", {len(point.left_out)} not saved" if point.left_out else ""
+    return f"{point.changed or 'none'}{left}"
+
+
+def plan_lines(seen: Preview, *, force: bool) -> list[str]:
+    """Return what restoring a checkpoint would do, file by file."""
+    plan = seen.plan
+    if plan.is_empty:
+        return [f"Nothing differs from point {seen.number}"]
+    fate = "remove (not as the team wrote it)" if force else "keep (created since, not as the team wrote it)"
+    return [
+        *_files("restore", plan.write),
+        *_files("remove (created by the team since)", plan.remove),
+        *_files(fate, plan.doubtful),
+        *_files("keep (too large or unreadable, not saved)", plan.kept),
+    ]
+
+
+def restored_lines(restored: Restored, command: str) -> list[str]:
+    """Return what was restored, and how to undo it. `command`: what goes back to a point, without its number."""
+    lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
+    lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
+    if restored.undo is None:
+        return [*lines, f"Nothing had to be restored for point {restored.number}"]
+    return [*lines, f"Your files are as at point {restored.number}. To undo this: {command} {restored.undo}"]
+
+
+def _files(what: str, paths: Sequence[str]) -> Iterator[str]:
+    yield from (f"{what}: {one_line(path)}" for path in paths[:_MOST_FILES])
+    if len(paths) > _MOST_FILES:
+        yield f"{what}: {len(paths) - _MOST_FILES:,} more files"

@@ -1,0 +1,1 @@
+"""Checkpoints of the files of a workspace."""
