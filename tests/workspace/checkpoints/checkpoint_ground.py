@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.ports import Ran
 from deskmate.workspace.checkpoints.choice import checkpoints_of
-from deskmate.workspace.checkpoints.points import ChangeKind, Checkpoints, Saved
+from deskmate.workspace.checkpoints.points import Checkpoints, Saved, restore_plan
 
 # By path: the mode and content of a file, or the target of a symlink.
 Files: TypeAlias = Mapping[str, tuple[int, bytes] | str]
@@ -19,11 +20,12 @@ Files: TypeAlias = Mapping[str, tuple[int, bytes] | str]
 
 @dataclass
 class Ground:
-    """A workspace. `before`: shell commands that run before those of the checkpoints."""
+    """A workspace. `before`: shell commands that run before those of the checkpoints. `redaction`: finds secrets."""
 
     folder: Path
     in_git: bool
     before: str = ""
+    redaction: Redaction = SHAPES
     ran: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class Ground:
 
     def of_team(self, team: str) -> Checkpoints:
         """Return the checkpoints of a team."""
-        return checkpoints_of(self.root, team, self.folder / "state", os.environ, self._run)
+        return checkpoints_of(self.root, team, self.folder / "state", os.environ, self._run, self.redaction)
 
     async def _run(self, command: str) -> Ran:
         self.ran.append(command)
@@ -82,9 +84,18 @@ class Ground:
         return found
 
     async def bring_back(self, saved: Saved) -> None:
-        """Restore everything that differs."""
-        checkpoints = self.checkpoints
-        changes = checkpoints.changes(saved.tree, (await checkpoints.save()).tree)
-        remove = [change.path for change in changes if change.kind is ChangeKind.CREATED]
-        write = [change.path for change in changes if change.kind is not ChangeKind.CREATED]
-        await checkpoints.restore(saved.tree, write, remove)
+        """Restore everything that differs and was not left out."""
+        checkpoints, now = self.checkpoints, await self.checkpoints.save()
+        left_out = {*saved.left_out, *saved.secret, *now.left_out, *now.secret}
+        plan = restore_plan(checkpoints.changes(saved.tree, now.tree), left_out, lambda _: True)
+        await checkpoints.restore(saved.tree, plan.write, plan.remove)
+
+    def kept_bytes(self) -> bytes:
+        """Return everything that checkpoints have written, uncompressed."""
+        texts = [file.read_bytes() for file in (self.folder / "state").rglob("*") if file.is_file()]
+        if self.in_git:
+            git = subprocess.run(
+                ["git", "cat-file", "--batch-all-objects", "--batch"], cwd=self.root, check=True, capture_output=True
+            )
+            texts += [git.stdout, *(file.read_bytes() for file in (self.root / ".git").iterdir() if file.is_file())]
+        return b"\n".join(texts)

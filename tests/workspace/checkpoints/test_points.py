@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.core.policy.redaction import SHAPES
+from deskmate.workspace.checkpoints.copy_checkpoints import CopyCheckpoints
 from deskmate.workspace.checkpoints.points import (
     MOST_FILE_BYTES,
     Change,
@@ -117,3 +119,17 @@ def test_old_checkpoints_are_dropped_by_count_and_age_but_never_the_last() -> No
     assert outdated(points, 4, 30.0, 10 * DAY) == [1, 2, 3, 4, 5, 6]
     assert outdated(points, 200, 2.0, 10 * DAY) == [1, 2, 3, 4, 5, 6, 7]
     assert outdated(points, 200, 2.0, 100 * DAY) == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+async def test_the_oldest_copies_of_any_team_are_dropped_if_all_take_too_much_room(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, in_git=False)
+    for number in range(4):
+        ground.fill({"same": (0o644, bytes(1000)), "other": (0o644, bytes([number]) * 1000)})
+        for team in ("main", "other")[: 2 - number % 2]:
+            checkpoints = ground.of_team(team)
+            checkpoints.add(await checkpoints.save())
+    small = CopyCheckpoints(ground.root, tmp_path / "state", "main", SHAPES, most_bytes=3500)
+    small.prune(200, 30.0)
+    assert [point.number for point in small.points()] == [3, 4]
+    assert [point.number for point in ground.of_team("other").points()] == [2]
+    assert all(ground.checkpoints.content(point.saved.tree, "other") for point in small.points())

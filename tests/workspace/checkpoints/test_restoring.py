@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -23,9 +24,10 @@ DRAFT: Files = {"kept": (0o644, b"same"), "changed": (0o755, b"old"), "gone/deep
 EDITED: Files = {"kept": (0o644, b"same"), "changed": (0o644, b"new!"), "gone": (0o644, b"a file now"), "new/one": "x"}
 
 
-def some_files(*modes: int) -> st.SearchStrategy[Files]:
-    """Return trees in which no file is also a folder."""
-    regular = st.tuples(st.sampled_from(modes), st.binary(max_size=20) | st.just(b"\r\nmixed\n"))
+def some_files(*modes: int, more: Sequence[bytes] = ()) -> st.SearchStrategy[Files]:
+    """Return trees in which no file is also a folder. `more`: what files may contain, too."""
+    contents = st.binary(max_size=20) | st.sampled_from([b"\r\nmixed\n", *more])
+    regular = st.tuples(st.sampled_from(modes), contents)
     return st.dictionaries(PATHS, regular | LINKS, max_size=6).map(_consistent)
 
 

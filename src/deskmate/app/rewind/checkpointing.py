@@ -1,7 +1,6 @@
 """Saves the files of the workspace before the lead acts on each message of the user."""
 
 import logging
-import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -14,13 +13,14 @@ from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
 from deskmate.stores.archive import founding
 from deskmate.workspace.checkpoints.choice import checkpoints_of
-from deskmate.workspace.checkpoints.points import Checkpoints, Point, outdated
+from deskmate.workspace.checkpoints.points import Checkpoints, Point
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 # The name under which git runs. No member can have it.
 _NAME = "system"
 _SECONDS = 300.0
+_PRUNE_EACH = 20
 _LOG = logging.getLogger(__name__)
 
 
@@ -28,7 +28,7 @@ def team_checkpoints(place: Path, team: str, settings: Settings, sandbox: Sandbo
     """Return the checkpoints of a team, the first one of its lead. Raises ToolError if there can be none."""
     workspace = LocalWorkspace(place, team, _NAME, environ=environment(), sandbox=sandbox, redaction=redaction)
     run = partial(workspace.run, timeout_seconds=_SECONDS, blob=f"{_NAME}-checkpoint.txt")
-    return checkpoints_of(place, team, settings.state, environment(), run)
+    return checkpoints_of(place, team, settings.state, environment(), run, redaction)
 
 
 def saving_of(
@@ -51,14 +51,14 @@ def _founded_at(place: Path, team: str) -> float:
 
 
 class Checkpointing:
-    """Makes checkpoints, and drops old ones after the first. A failure is a warning: the work goes on without.
+    """Makes checkpoints, and drops old ones now and then. A failure is a warning: the work goes on without.
 
     `founded`: returns when the team began. Older checkpoints are of a removed team with the same name.
     """
 
     def __init__(self, checkpoints: Checkpoints, settings: Settings, founded: Callable[[], float]) -> None:
         self._checkpoints, self._settings, self._founded = checkpoints, settings, founded
-        self._saved = 0
+        self._saved = self._made = 0
         self._has_failed = False
 
     async def make(self, entry: int) -> None:
@@ -85,7 +85,7 @@ class Checkpointing:
             return
         saved = await self._checkpoints.save()
         await to_thread.run_sync(partial(self._checkpoints.add, saved, entry=entry))
-        if not self._saved:
-            settings = self._settings
-            old = outdated(points, settings.checkpoints, settings.checkpoint_days, time.time())
-            await to_thread.run_sync(self._checkpoints.drop, old)
+        if self._made % _PRUNE_EACH == 0:
+            most, days = self._settings.checkpoints, self._settings.checkpoint_days
+            await to_thread.run_sync(self._checkpoints.prune, most, days)
+        self._made += 1

@@ -4,7 +4,6 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -31,7 +30,8 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 class RewindPoint:
     """A checkpoint as it is listed. `words`: the message of the user that followed. `changed`: how many files differ.
 
-    `undoes`: it was made before the files of that checkpoint were restored. `left_out`: files that are not in it.
+    `undoes`: it was made before the files of that checkpoint were restored. `left_out`: files that are not in it,
+    because they are too large or cannot be read. `secret`: files that are not in it, because they have a secret.
     """
 
     number: int
@@ -40,22 +40,28 @@ class RewindPoint:
     changed: int
     undoes: int | None
     left_out: tuple[str, ...]
+    secret: tuple[str, ...] = ()
 
 
 @frozen
 class Preview:
-    """What restoring a checkpoint would do. `diff`: what changed since then."""
+    """What restoring a checkpoint would do. `diff`: what changed since then.
+
+    `secret`: files that stay as they are, because they have or had a secret.
+    """
 
     number: int
     plan: RestorePlan
     diff: str
+    secret: tuple[str, ...] = ()
 
 
 @frozen
 class Restored:
     """What was restored. `undo`: the checkpoint with everything as it was before, None if nothing differed.
 
-    `failed`: files that could not be written or removed.
+    `failed`: files that could not be written or removed. `secret`: files that stayed as they are, because they have or
+    had a secret.
     """
 
     number: int
@@ -64,6 +70,7 @@ class Restored:
     removed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
 
 
 @dataclass
@@ -85,16 +92,15 @@ class Rewinder:
 
     def _listed(self, point: Point, words: dict[int, str], now: Saved) -> RewindPoint:
         changed = len(self.checkpoints.changes(point.saved.tree, now.tree))
-        return RewindPoint(
-            point.number, point.at, words.get(point.entry or 0, ""), changed, point.undoes, point.saved.left_out
-        )
+        message, saved = words.get(point.entry or 0, ""), point.saved
+        return RewindPoint(point.number, point.at, message, changed, point.undoes, saved.left_out, saved.secret)
 
     async def preview(self, number: int) -> Preview:
         """Return what restoring a checkpoint would do. Raises Refused if there is none of this number."""
         point, now = await self.point(number), await self._save()
         plan = await to_thread.run_sync(self._plan, point, now)
         diff = await to_thread.run_sync(self.checkpoints.diff, point.saved.tree, now.tree)
-        return Preview(number, plan, diff)
+        return Preview(number, plan, diff, _secret(point, now))
 
     async def restore(self, number: int, *, force: bool = False) -> Restored:
         """Restore the files of a checkpoint. Raises Refused if there is none of this number.
@@ -104,17 +110,31 @@ class Rewinder:
         point, now = await self.point(number), await self._save()
         plan = await to_thread.run_sync(self._plan, point, now)
         remove = (*plan.remove, *(plan.doubtful if force else ()))
-        kept = (*plan.kept, *(() if force else plan.doubtful))
+        secret = _secret(point, now)
+        kept = (*(path for path in plan.kept if path not in secret), *(() if force else plan.doubtful))
         if not plan.write and not remove:
-            return Restored(number, None, kept=kept)
+            return Restored(number, None, kept=kept, secret=secret)
         # Before anything is changed, so that it can be undone.
-        undo = await to_thread.run_sync(partial(self.checkpoints.add, now, undoes=number))
+        undo = await to_thread.run_sync(self._undo, point, now)
         await self.checkpoints.restore(point.saved.tree, plan.write, remove)
         after = await self._save()
         changes = await to_thread.run_sync(self.checkpoints.changes, point.saved.tree, after.tree)
         failed = {change.path for change in changes}.intersection((*plan.write, *remove))
         written, removed = (tuple(path for path in paths if path not in failed) for paths in (plan.write, remove))
-        return Restored(number, undo.number, written, removed, kept, tuple(sorted(failed)))
+        return Restored(number, undo.number, written, removed, kept, tuple(sorted(failed)), secret)
+
+    def _undo(self, point: Point, now: Saved) -> Point:
+        """Return the checkpoint that undoes a restore. If that was begun before, it is the one made then."""
+        last = self.checkpoints.points()[-1]
+        if last.undoes == point.number:
+            left, done = (
+                {change.path for change in self.checkpoints.changes(tree, now.tree)}
+                for tree in (point.saved.tree, last.saved.tree)
+            )
+            # Each file is as it was before the restore, or as it must be after it.
+            if not left & done:
+                return last
+        return self.checkpoints.add(now, undoes=point.number)
 
     async def point(self, number: int) -> Point:
         """Return a checkpoint. Raises Refused if there is none of this number."""
@@ -134,13 +154,18 @@ class Rewinder:
             return data is not None and (path, fingerprint(data)) in written
 
         changes = self.checkpoints.changes(point.saved.tree, now.tree)
-        return restore_plan(changes, {*point.saved.left_out, *now.left_out}, is_of_team)
+        left_out = {*point.saved.left_out, *now.left_out, *_secret(point, now)}
+        return restore_plan(changes, left_out, is_of_team)
 
     async def _save(self) -> Saved:
         try:
             return await self.checkpoints.save()
         except ToolError as error:
             raise Refused(f"The files here cannot be compared: {error}") from error
+
+
+def _secret(point: Point, now: Saved) -> tuple[str, ...]:
+    return tuple(sorted({*point.saved.secret, *now.secret}))
 
 
 def rewinder_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, redaction: Redaction) -> Rewinder:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.errors import ToolError
 from deskmate.workspace.checkpoints.copy_checkpoints import CopyCheckpoints
 from deskmate.workspace.checkpoints.git_checkpoints import GitCheckpoints, Run
@@ -32,16 +33,18 @@ def forget_checkpoints(workspace: Path, team: str, state: Path, environ: Mapping
     checkpoints.drop_all()
 
 
-def checkpoints_of(workspace: Path, team: str, state: Path, environ: Mapping[str, str], run: Run) -> Checkpoints:
+def checkpoints_of(
+    workspace: Path, team: str, state: Path, environ: Mapping[str, str], run: Run, redaction: Redaction = SHAPES
+) -> Checkpoints:
     """Return the checkpoints of a team. `state`: the folder of Deskmate's own data. `run`: runs commands in a sandbox.
 
-    Raises ToolError for a bare repository, which has no files.
+    `redaction`: finds secrets in files. Raises ToolError for a bare repository, which has no files.
     """
     workspace = Path(os.path.realpath(workspace))
     found = git_folder(workspace)
     if found is None or shutil.which("git", path=environ.get("PATH")) is None:
-        return CopyCheckpoints(workspace, state, team)
+        return CopyCheckpoints(workspace, Path(os.path.realpath(state)), team, redaction)
     if found.path == workspace:
         raise ToolError("this is a bare repository, which has no files to save")
     refs = _REFS if found.checkout == found.path else _WORKTREE_REFS
-    return GitCheckpoints(GitProgram(found.checkout, environ), team, run, refs)
+    return GitCheckpoints(workspace, GitProgram(found.checkout, environ), team, run, refs, redaction)

@@ -4,7 +4,8 @@
     <state>/checkpoints/<workspace>/points/<team>/<number>.json
     <state>/checkpoints/<workspace>/seen.json
 
-No command can reach them. A tree is an object too: the path of each file with its mode and its content.
+No command can reach them. A tree is an object too: the path of each file with its mode and its content. A file with a
+secret is not copied.
 """
 
 import contextlib
@@ -16,22 +17,29 @@ import shutil
 import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from anyio import to_thread
 
+from deskmate.core.policy.redaction import Redaction
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
-from deskmate.fs.safe_files import file_lock, open_folder, replace_file
+from deskmate.fs.safe_files import file_lock, private_folder, replace_file
 from deskmate.workspace.checkpoints.file_copies import FoundFile, files_below, remove_file, write_file
-from deskmate.workspace.checkpoints.points import Change, ChangeKind, Point, Saved
+from deskmate.workspace.checkpoints.file_secrets import secrets_of
+from deskmate.workspace.checkpoints.points import Change, ChangeKind, Point, Saved, outdated
 from deskmate.workspace.trees.tree_places import workspace_key
 
 FOLDER, OBJECTS, POINTS, _SEEN, _LOCK = "checkpoints", "objects", "points", "seen.json", ".lock"
 # A clock may be this coarse: a file that changed later could change again and keep the same times.
 _SETTLED_NANOSECONDS = 3_000_000_000
 _Stamp: TypeAlias = list[int]
+MOST_KEPT_BYTES = 2_000_000_000
+# In the place of the name of a content: there is no copy.
+_SECRET = "secret"
 
 
 @frozen
@@ -43,10 +51,16 @@ class _Entry:
 
 
 class CopyCheckpoints:
-    """The checkpoints of one team. `state`: the folder of Deskmate's own data."""
+    """The checkpoints of one team. `state`: the folder of Deskmate's own data. `redaction`: finds secrets.
 
-    def __init__(self, workspace: Path, state: Path, team: str) -> None:
-        self._workspace, self._state, self._team = workspace, state, team
+    `most_bytes`: how much room the copies of all teams of the workspace may take.
+    """
+
+    def __init__(
+        self, workspace: Path, state: Path, team: str, redaction: Redaction, most_bytes: int = MOST_KEPT_BYTES
+    ) -> None:
+        self._workspace, self._state, self._team, self._redaction = workspace, state, team, redaction
+        self._most_bytes = most_bytes
         self._folder = state / FOLDER / workspace_key(workspace)
 
     def points(self) -> tuple[Point, ...]:
@@ -60,36 +74,39 @@ class CopyCheckpoints:
     def _save(self) -> Saved:
         with self._locked():
             seen = self._seen()
-            tree, left_out, now_seen = dict[str, list[object]](), list[str](), dict[str, tuple[_Stamp, str]]()
+            tree, now_seen = dict[str, list[object]](), dict[str, tuple[_Stamp, str]]()
+            left_out, secret = list[str](), list[str]()
             settled = time.time_ns() - _SETTLED_NANOSECONDS
             for found in files_below(self._workspace, self._state):
                 key = self._kept(found, seen)
-                if key is None:
-                    left_out.append(found.path)
+                if key is None or key == _SECRET:
+                    # The name of a file may be a secret, too.
+                    (secret if key else left_out).append(self._redaction.text(found.path))
                     continue
                 tree[found.path] = [found.status.st_mode, key]
                 if found.status.st_ctime_ns < settled:
                     now_seen[found.path] = _stamp(found.status), key
-            self._replace(self._folder, _SEEN, json.dumps(now_seen).encode())
-            return Saved(self._keep(json.dumps(dict(sorted(tree.items()))).encode()), tuple(sorted(left_out)))
+            self._replace(json.dumps(now_seen).encode(), _SEEN)
+            kept = self._keep(json.dumps(dict(sorted(tree.items()))).encode())
+            return Saved(kept, tuple(sorted(left_out)), tuple(sorted(secret)))
 
     def _kept(self, found: FoundFile, seen: dict[str, Any]) -> str | None:
-        """Keep the content of a file. Return its name, or None for a file that is too large or unreadable."""
+        """Keep the content of a file. Return its name, _SECRET, or None for a file that is too large or unreadable."""
         known = seen.get(found.path)
         if known and known[0] == _stamp(found.status) and self._object(known[1]).exists():
             return str(known[1])
         data = None if found.is_large else found.read()
-        return None if data is None else self._keep(data)
+        if data is None:
+            return None
+        return _SECRET if secrets_of(self._redaction, found.path, data) else self._keep(data)
 
     def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
         """Make a checkpoint of saved files."""
         with self._locked():
             number = max((point.number for point in self.points()), default=0) + 1
             point = Point(number, time.time(), saved, entry, undoes)
-            facts = {"at": point.at, "tree": saved.tree, "left_out": saved.left_out, "entry": entry, "undoes": undoes}
-            folder = self._folder / POINTS / self._team
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._replace(folder, f"{number}.json", json.dumps(facts).encode())
+            facts = {"at": point.at, **asdict(saved), "entry": entry, "undoes": undoes}
+            self._replace(json.dumps(facts).encode(), POINTS, self._team, f"{number}.json")
         return point
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
@@ -144,6 +161,33 @@ class CopyCheckpoints:
                 (self._folder / POINTS / self._team / f"{number}.json").unlink(missing_ok=True)
             self._sweep()
 
+    def prune(self, most: int, days: float) -> None:
+        """Remove checkpoints that are too many or too old, and the oldest of any team if all take too much room."""
+        self.drop(outdated(self.points(), most, days, time.time()))
+        with self._locked():
+            if excess := self._excess():
+                for file in excess:
+                    file.unlink(missing_ok=True)
+                self._sweep()
+
+    def _excess(self) -> list[Path]:
+        """Return the files of the oldest checkpoints of any team that do not fit. The last one of a team stays."""
+        objects = (self._folder / OBJECTS).glob("*/*")
+        sizes = {f"{file.parent.name}{file.name}": file.stat().st_size for file in objects}
+        if sum(sizes.values()) <= self._most_bytes:
+            return []
+        teams = [folder for folder in (self._folder / POINTS).iterdir() if folder.is_dir()]
+        points = [(point, folder) for folder in teams for point in _points_in(folder)]
+        last = {folder: max(point.number for point, at in points if at == folder) for _, folder in points}
+        counted, size, excess = set[str](), 0, list[Path]()
+        for point, folder in sorted(points, key=lambda one: -one[0].at):
+            keys = {point.saved.tree, *(entry.key for entry in self._tree(point.saved.tree).values())}
+            size += sum(sizes.get(key, 0) for key in keys - counted)
+            counted |= keys
+            if size > self._most_bytes and point.number != last[folder]:
+                excess.append(folder / f"{point.number}.json")
+        return excess
+
     def drop_all(self) -> None:
         """Remove all checkpoints of the team."""
         if self._folder.is_dir():
@@ -169,8 +213,7 @@ class CopyCheckpoints:
         key = hashlib.sha256(data).hexdigest()
         place = self._object(key)
         if not place.exists():
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._replace(place.parent, place.name, data)
+            self._replace(data, OBJECTS, place.parent.name, place.name)
         return key
 
     def _read(self, key: str) -> bytes:
@@ -190,19 +233,25 @@ class CopyCheckpoints:
             return {}
         return seen if isinstance(seen, dict) else {}
 
-    def _replace(self, folder: Path, name: str, data: bytes) -> None:
+    def _replace(self, data: bytes, *path: str) -> None:
         try:
-            with open_folder(folder) as fd:
-                replace_file(fd, name, data)
+            with self._private(*path[:-1]) as fd:
+                replace_file(fd, path[-1], data)
         except OSError as error:
-            raise ToolError(f"The files could not be saved: {folder / name}: {error.strerror}") from error
+            raise ToolError(
+                f"The files could not be saved: {self._folder.joinpath(*path)}: {error.strerror}"
+            ) from error
+
+    def _private(self, *parts: str) -> AbstractContextManager[int]:
+        """Keep a folder of the checkpoints open that only the user can read."""
+        return private_folder(self._state, FOLDER, self._folder.name, *parts)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from deleting what is not part of a checkpoint yet."""
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open_folder(self._folder) as fd, file_lock(fd, _LOCK):
+            self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._private() as fd, file_lock(fd, _LOCK):
                 yield
         except OSError as error:
             raise ToolError(f"{self._folder} cannot be used: {error.strerror}") from error
@@ -213,7 +262,7 @@ def _points_in(folder: Path) -> Iterator[Point]:
         # Another process may just have dropped it.
         with contextlib.suppress(FileNotFoundError):
             facts = json.loads(file.read_bytes())
-            saved = Saved(facts["tree"], tuple(facts["left_out"]))
+            saved = Saved(facts["tree"], tuple(facts["left_out"]), tuple(facts["secret"]))
             yield Point(int(file.stem), facts["at"], saved, facts["entry"], facts["undoes"])
 
 

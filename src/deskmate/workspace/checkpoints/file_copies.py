@@ -1,7 +1,6 @@
 """The files of a folder, read and written by descriptor. No symlink is followed."""
 
 import contextlib
-import errno
 import hashlib
 import os
 import stat
@@ -22,7 +21,6 @@ IGNORED = frozenset(
 MOST_FILES, MOST_BYTES = 20_000, 500_000_000
 # Files that a restore has not finished. They are never saved.
 _UNFINISHED = ".deskmate-"
-_IN_THE_WAY = {errno.ENOTDIR, errno.ELOOP}
 
 
 @frozen
@@ -58,6 +56,17 @@ class FoundFile:
         except (OSError, NotRegular):
             return None
         return data if len(data) <= MOST_FILE_BYTES else None
+
+
+def read_file(root: Path, path: str) -> bytes | None:
+    """Return the content of a file, for a symlink its target. None if it cannot be read or is too large."""
+    above, _, name = path.rpartition("/")
+    try:
+        with _folder(root, above) as fd:
+            found = FoundFile(path, fd, os.lstat(name, dir_fd=fd))
+            return None if found.is_large else found.read()
+    except OSError:
+        return None
 
 
 def files_below(root: Path, state: Path) -> Iterator[FoundFile]:
@@ -116,14 +125,13 @@ def _folder(root: Path, path: str, *, create: bool = False) -> Iterator[int]:
 
 
 def write_file(root: Path, path: str, data: bytes, mode: int, *, is_link: bool) -> None:
-    """Replace a file or symlink as a whole. A symlink in the place of one of its folders is replaced by a folder.
+    """Replace a file or symlink as a whole.
 
-    Raises OSError if that is not possible, for example because a folder has this name.
+    Raises OSError if that is not possible, for example because a folder has this name, or a file that of its folder.
     """
     above, _, name = path.rpartition("/")
     # The same name each time: if this is killed, the next try removes what is left.
     unfinished = f"{_UNFINISHED}{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
-    _clear_way(root, above)
     with _folder(root, above, create=True) as folder:
         if is_link:
             with contextlib.suppress(FileNotFoundError):
@@ -138,15 +146,6 @@ def write_file(root: Path, path: str, data: bytes, mode: int, *, is_link: bool) 
         except OSError:
             os.unlink(unfinished, dir_fd=folder)
             raise
-
-
-def _clear_way(root: Path, folder: str) -> None:
-    """Remove a symlink that is now where a folder must be. Anything else stays."""
-    parts = folder.split("/") if folder else []
-    for depth in range(len(parts)):
-        with contextlib.suppress(FileNotFoundError), _folder(root, "/".join(parts[:depth])) as fd:
-            if stat.S_ISLNK(os.lstat(parts[depth], dir_fd=fd).st_mode):
-                os.unlink(parts[depth], dir_fd=fd)
 
 
 def remove_file(root: Path, path: str) -> None:

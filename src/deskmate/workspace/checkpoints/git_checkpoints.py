@@ -1,28 +1,33 @@
 """Checkpoints in a git repository: commits that no branch has.
 
 Git reads and writes the user's files inside the sandbox, because members can change them meanwhile. What only concerns
-saved objects is done by `GitProgram`. The user's index, HEAD and branches are never touched.
+saved objects is done by `GitProgram`. A file with a secret that is not in the user's commit is left out, so that it
+does not become an object of the repository.
 """
 
 import json
 import os
 import re
 import secrets
-import shlex
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
+from anyio import to_thread
+
+from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
+from deskmate.fs.safe_files import read_regular
 from deskmate.ports import Ran
-from deskmate.workspace.checkpoints.points import MOST_FILE_BYTES, Change, ChangeKind, Point, Saved
-from deskmate.workspace.trees.git_program import EMAIL, NAME, SAFE_GIT, GitProgram
-from deskmate.workspace.trees.snapshot_script import saving_lines
+from deskmate.workspace.checkpoints.file_copies import read_file
+from deskmate.workspace.checkpoints.file_secrets import secrets_of
+from deskmate.workspace.checkpoints.git_scripts import INDEX, LISTED, listing_lines, restoring_lines, saving_lines
+from deskmate.workspace.checkpoints.points import MOST_FILE_BYTES, Change, ChangeKind, Point, Saved, outdated
+from deskmate.workspace.trees.git_program import EMAIL, NAME, GitFailed, GitProgram
 
 Run: TypeAlias = Callable[[str], Awaitable[Ran]]
-_INDEX = "deskmate-checkpoint"
-# A killed process leaves its index.
-_TIDY = f'find "$(git rev-parse --git-dir)" -maxdepth 1 -name "{_INDEX}-*" -mmin +60 -delete'
+_MOST_LISTED_BYTES = 50_000_000
 _IDENTITY = (("NAME", NAME), ("EMAIL", EMAIL))
 _SAVED = re.compile(r"^saved ([0-9a-f]{40,64}) ([0-9a-f]{40,64})$", re.MULTILINE)
 _OURS = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _IDENTITY}
@@ -32,11 +37,14 @@ _FIELDS = "%(refname)%00%(committerdate:unix)%00%(tree)%00%(contents:body)%1e"
 
 
 class GitCheckpoints:
-    """The checkpoints of a team. `run`: runs shell commands in the workspace, in a sandbox. `refs`: where they are."""
+    """The checkpoints of a team. `run`: runs shell commands in the workspace, in a sandbox. `refs`: where they are.
 
-    def __init__(self, git: GitProgram, team: str, run: Run, refs: str) -> None:
-        self._git, self._team, self._run = git, team, run
-        self._refs = f"{refs}/{team}"
+    `redaction`: finds secrets.
+    """
+
+    def __init__(self, workspace: Path, git: GitProgram, team: str, run: Run, refs: str, redaction: Redaction) -> None:
+        self._workspace, self._git, self._team, self._run = workspace, git, team, run
+        self._refs, self._redaction = f"{refs}/{team}", redaction
 
     def points(self) -> tuple[Point, ...]:
         """Return all checkpoints, oldest first."""
@@ -46,17 +54,40 @@ class GitCheckpoints:
 
     async def save(self) -> Saved:
         """Save the files of the workspace as they are now."""
-        lines = [_TIDY, *saving_lines(_new_index(), MOST_FILE_BYTES), 'echo "saved $tree $left"']
+        index = _new_index()
+        await self._shell(listing_lines(index))
+        withheld = await to_thread.run_sync(self._withheld, index)
+        output = await self._shell([*saving_lines(index, MOST_FILE_BYTES, withheld), 'echo "saved $tree $left"'])
+        found = _SAVED.search(output)
+        if found is None:
+            raise ToolError(f"The files could not be saved: {output}")
+        left_out = await to_thread.run_sync(lambda: _split(self._git.data("cat-file", "blob", found[2])))
+        # The name of a file may be a secret, too.
+        return Saved(found[1], tuple(left_out), tuple(map(self._redaction.text, withheld)))
+
+    async def _shell(self, lines: Sequence[str]) -> str:
         ran = await self._run("\n".join(lines))
-        found = _SAVED.search(ran.output)
-        if ran.exit != 0 or found is None:
+        if ran.exit != 0:
             raise ToolError(f"The files could not be saved: {ran.output.strip() or ran.ended}")
-        return Saved(found[1], tuple(_split(self._git.data("cat-file", "blob", found[2]))))
+        return ran.output
+
+    def _withheld(self, index: str) -> list[str]:
+        """Return the listed files that would bring a secret into the repository."""
+        try:
+            listed = read_regular(self._git.folder / f"{index}{LISTED}", _MOST_LISTED_BYTES)
+        except OSError as error:
+            raise ToolError(f"The files could not be saved: {error.strerror}") from error
+        return sorted(filter(self._has_new_secret, _split(listed)))
+
+    def _has_new_secret(self, path: str) -> bool:
+        data = read_file(self._workspace, path)
+        found = set[str]() if data is None else secrets_of(self._redaction, path, data)
+        return bool(found and found - secrets_of(self._redaction, "", self.content("HEAD", path) or b""))
 
     def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
         """Make a checkpoint of saved files."""
         number = max((point.number for point in self.points()), default=0) + 1
-        facts = json.dumps({"entry": entry, "undoes": undoes, "left_out": saved.left_out})
+        facts = json.dumps({"entry": entry, "undoes": undoes, "left_out": saved.left_out, "secret": saved.secret})
         message = f"Checkpoint {number} of team {self._team}\n\n{facts}\n"
         commit = self._git.signing_as(_OURS).run("commit-tree", saved.tree, "-F", "-", text=message)[1].strip()
         # Only if there is none of this number.
@@ -79,18 +110,24 @@ class GitCheckpoints:
 
     def content(self, tree: str, path: str) -> bytes | None:
         """Return the bytes of a regular file in a tree, or None if there is none."""
-        status, _ = self._git.run("cat-file", "-e", f"{tree}:{path}", fails=(1, 128))
-        return self._git.data("cat-file", "blob", f"{tree}:{path}") if status == 0 else None
+        try:
+            return self._git.data("cat-file", "blob", f"{tree}:{path}")
+        except GitFailed:
+            return None
 
     async def restore(self, tree: str, write: Sequence[str], remove: Sequence[str]) -> None:
         """Write some files as they are in a tree, and remove others. Nothing else is touched."""
-        ran = await self._run("\n".join(_restoring_lines(_new_index(), tree, write, remove)))
+        ran = await self._run("\n".join(restoring_lines(_new_index(), tree, write, remove)))
         if ran.exit is None:
             raise ToolError(f"The files could not be restored: {ran.output.strip() or ran.ended}")
 
     def drop(self, numbers: Collection[int]) -> None:
         """Remove checkpoints. Git deletes their files when it next collects garbage."""
         self._delete([self._ref(number) for number in numbers])
+
+    def prune(self, most: int, days: float) -> None:
+        """Remove checkpoints that are too many or too old."""
+        self.drop(outdated(self.points(), most, days, time.time()))
 
     def drop_all(self) -> None:
         """Remove all checkpoints of the team, also unreadable ones."""
@@ -109,39 +146,17 @@ def _point(line: str) -> Point | None:
     try:
         ref, at, tree, body = line.split("\0")
         facts = json.loads(body)
-        left_out = tuple(map(str, facts["left_out"]))
+        left_out, secret = (tuple(map(str, facts[key])) for key in ("left_out", "secret"))
         entry, undoes = (None if facts[key] is None else int(facts[key]) for key in ("entry", "undoes"))
-        return Point(int(ref.rpartition("/")[2]), float(at), Saved(tree, left_out), entry, undoes)
+        return Point(int(ref.rpartition("/")[2]), float(at), Saved(tree, left_out, secret), entry, undoes)
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def _new_index() -> str:
     """Return the name of a private index that no other process uses."""
-    return f"{_INDEX}-{secrets.token_hex(4)}"
+    return f"{INDEX}-{secrets.token_hex(4)}"
 
 
 def _split(data: bytes) -> list[str]:
     return [os.fsdecode(part) for part in data.split(b"\0") if part]
-
-
-def _restoring_lines(index: str, tree: str, write: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Return the commands of a restore. A folder that is in the way of a file stays: it has files that git ignores."""
-    return [
-        f'own="$(git rev-parse --git-path {index})"',
-        'rm -f "$own" "$own.lock"',
-        'export GIT_INDEX_FILE="$(realpath "$own")"',
-        "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",
-        f"{SAFE_GIT} read-tree {tree} || exit",
-        *(_removing_line(path) for path in remove),
-        'put() { [ -d "$1" ] && [ ! -L "$1" ] || printf "%s\\0" "${1#./}"; }',
-        "{ :",
-        *(f"put {shlex.quote(f'./{path}')}" for path in write),
-        f"}} | {SAFE_GIT} checkout-index -f -z --stdin",
-    ]
-
-
-def _removing_line(path: str) -> str:
-    folder = os.path.dirname(path)
-    emptied = f"; rmdir -p --ignore-fail-on-non-empty {shlex.quote(f'./{folder}')} 2>/dev/null" if folder else ""
-    return f"rm -f {shlex.quote(f'./{path}')}{emptied}"

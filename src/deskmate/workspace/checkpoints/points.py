@@ -15,11 +15,13 @@ _DAY_SECONDS = 86400
 class Saved:
     """The files of a workspace at one time. `tree`: the name of their saved copy.
 
-    `left_out`: files that are not in it as they were, because they are too large or cannot be read.
+    `left_out`: files that are not in it as they were, because they are too large or cannot be read. `secret`: files
+    that are not in it, because they have a secret.
     """
 
     tree: str
     left_out: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
 
 
 @frozen
@@ -76,8 +78,8 @@ def restore_plan(
 ) -> RestorePlan:
     """Return what a restore does with the files that changed since a checkpoint.
 
-    `left_out`: files that are not in both checkpoints for their size. `is_of_team`: whether a file is as the team
-    wrote it.
+    `left_out`: files that are not in both checkpoints as they were. `is_of_team`: whether a file is as the team wrote
+    it.
     """
     write, remove, doubtful, kept = list[str](), list[str](), list[str](), list[str]()
     for change in changes:
@@ -131,6 +133,9 @@ class Checkpoints(Protocol):
 
     def drop(self, numbers: Collection[int]) -> None:
         """Remove checkpoints."""
+
+    def prune(self, most: int, days: float) -> None:
+        """Remove checkpoints that are too many or too old, and outside git the oldest if all take too much room."""
 
     def drop_all(self) -> None:
         """Remove all checkpoints of the team, also unreadable ones."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 20
 _MOST_LINES = 400
+_SECRET, _TOO_LARGE = "it has a secret", "it is too large or unreadable"
 WAYS = ("diff", "force", "conversation", "both")
 
 
@@ -79,7 +80,10 @@ def point_lines(team: str, points: Sequence[RewindPoint], sheet: Sheet, now: flo
         return [(Cell(f"Team {team} has no checkpoints yet. One is made before the lead acts on your message."),)]
     rows: list[list[Cell | str]] = [["point", "made", "before", "files changed since"]]
     rows += [[str(one.number), f"{ago(now - one.at)} ago", before_text(one), changed_text(one)] for one in points]
-    return sheet.lines(rows, gives=2, keeps=2)
+    left_out = {path for one in points for path in one.left_out}
+    secret = {path for one in points for path in one.secret}
+    named = [*_files("left out", sorted(left_out), _TOO_LARGE), *_files("left out", sorted(secret), _SECRET)]
+    return [*sheet.lines(rows, gives=2, keeps=2), *_plain(named)]
 
 
 def before_text(point: RewindPoint) -> str:
@@ -91,21 +95,22 @@ def before_text(point: RewindPoint) -> str:
 
 def changed_text(point: RewindPoint) -> str:
     """Return how many files differ from a checkpoint now, and how many it does not have."""
-    left = f", {len(point.left_out)} not saved" if point.left_out else ""
-    return f"{point.changed or 'none'}{left}"
+    left_out = len(point.left_out) + len(point.secret)
+    return f"{point.changed or 'none'}{f', {left_out} left out' if left_out else ''}"
 
 
 def plan_lines(seen: Preview, *, force: bool) -> list[str]:
     """Return what restoring a checkpoint would do, file by file."""
-    plan = seen.plan
+    plan, secret = seen.plan, list(_files("left out", seen.secret, _SECRET))
     if plan.is_empty:
-        return [f"Nothing differs from point {seen.number}"]
+        return [f"Nothing differs from point {seen.number}", *secret]
     fate = "remove (not as the team wrote it)" if force else "keep (created since, not as the team wrote it)"
     return [
         *_files("restore", plan.write),
         *_files("remove (created by the team since)", plan.remove),
         *_files(fate, plan.doubtful),
-        *_files("keep (too large or unreadable, not saved)", plan.kept),
+        *_files("keep", [path for path in plan.kept if path not in seen.secret], _TOO_LARGE),
+        *secret,
     ]
 
 
@@ -113,12 +118,13 @@ def restored_lines(restored: Restored, command: str) -> list[str]:
     """Return what was restored, and how to undo it. `command`: what goes back to a point, without its number."""
     lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
     lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
+    lines += _files("left out", restored.secret, _SECRET)
     if restored.undo is None:
         return [*lines, f"Nothing had to be restored for point {restored.number}"]
     return [*lines, f"Your files are as at point {restored.number}. To undo this: {command} {restored.undo}"]
 
 
-def _files(what: str, paths: Sequence[str]) -> Iterator[str]:
-    yield from (f"{what}: {one_line(path)}" for path in paths[:_MOST_FILES])
+def _files(what: str, paths: Sequence[str], why: str = "") -> Iterator[str]:
+    yield from (f"{what}: {one_line(path)}{why and f', {why}'}" for path in paths[:_MOST_FILES])
     if len(paths) > _MOST_FILES:
         yield f"{what}: {len(paths) - _MOST_FILES:,} more files"

@@ -1,0 +1,82 @@
+"""The commands that save and restore the files of a repository. They run in a sandbox.
+
+Members can change the files meanwhile. The user's index, HEAD and branches are never touched.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+
+from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.snapshot_script import EVERYTHING, private_index_lines
+
+INDEX = "deskmate-checkpoint"
+# The end of the name of a file with the new and changed files. It is beside the private index.
+LISTED = ".listed"
+# A killed process leaves its files.
+_TIDY = f'find "$(git rev-parse --git-dir)" -maxdepth 1 -name "{INDEX}-*" -mmin +60 -delete'
+_CHANGED = f"{SAFE_GIT} ls-files -z --others --modified --exclude-standard -- {EVERYTHING}"
+# A folder in the place of a file stays: it has files that git ignores. A file in the place of a folder stays, too.
+_PUT = """put() {
+  [ -d "$1" ] && [ ! -L "$1" ] && return
+  above="${1%/*}"
+  while [ "$above" != . ]; do
+    if [ -L "$above" ] || { [ -e "$above" ] && [ ! -d "$above" ]; }; then return; fi
+    above="${above%/*}"
+  done
+  printf '%s\\0' "${1#./}"
+}"""
+
+
+def listing_lines(index: str) -> list[str]:
+    """Return commands that list the files that are new or differ from the user's index, with a zero byte after each."""
+    return ["set -e", _TIDY, f'{_CHANGED} > "$(git rev-parse --git-path {index}){LISTED}"']
+
+
+def saving_lines(index: str, most_bytes: int, withheld: Iterable[str]) -> list[str]:
+    """Return commands that save all files that git does not ignore, after `listing_lines`. They set `tree`.
+
+    Listed files that are larger than `most_bytes`, cannot be read or are `withheld` stay as they are in the user's
+    index. `left` is set to a blob with the names of those that are not withheld.
+    """
+    larger = f'find "$@" -maxdepth 0 -type f -size +{most_bytes}c -print0 2>/dev/null || true'
+    find = f"sed -z 's|^|./|' \"$own{LISTED}\" | xargs -0 -r sh -c '{larger}' - | sed -z 's|^\\./||'"
+    wanted = f"printf '%s\\0' {EVERYTHING}; cat \"$own.large\" \"$own.withheld\" | sed -z 's|^|:(exclude,top,literal)|'"
+    add = f"{SAFE_GIT} add -A --ignore-errors --pathspec-from-file=- --pathspec-file-nul"
+    return [
+        *private_index_lines(index),
+        f'{find} > "$own.large"',
+        "{ :",
+        *_zero_ended(withheld),
+        '} | LC_ALL=C sort -z > "$own.withheld"',
+        # What it cannot add is among what is left.
+        f"{{ {wanted}; }} | {add} 2>/dev/null || true",
+        f'left=$({_CHANGED} | LC_ALL=C sort -z | LC_ALL=C comm -z -23 - "$own.withheld" | git hash-object -w --stdin)',
+        "tree=$(git write-tree)",
+    ]
+
+
+def restoring_lines(index: str, tree: str, write: Sequence[str], remove: Sequence[str]) -> list[str]:
+    """Return commands that write some files as they are in a tree, and remove others."""
+    folders = {f"./{folder}" for path in remove if (folder := os.path.dirname(path))}
+    return [
+        f'own="$(git rev-parse --git-path {index})"',
+        'rm -f "$own" "$own.lock"',
+        'export GIT_INDEX_FILE="$(realpath "$own")"',
+        "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",
+        f"{SAFE_GIT} read-tree {tree} || exit",
+        "{ :",
+        *_zero_ended(f"./{path}" for path in remove),
+        "} | xargs -0 -r rm -f",
+        "{ :",
+        *_zero_ended(sorted(folders)),
+        "} | xargs -0 -r rmdir -p --ignore-fail-on-non-empty 2>/dev/null",
+        _PUT,
+        "{ :",
+        *(f"put {shlex.quote(f'./{path}')}" for path in write),
+        f"}} | {SAFE_GIT} checkout-index -f -z --stdin",
+    ]
+
+
+def _zero_ended(texts: Iterable[str]) -> list[str]:
+    return [f"printf '%s\\0' {shlex.quote(text)}" for text in texts]
