@@ -28,6 +28,7 @@ from benchmarks import (
     histories,
     mail,
     makespan,
+    rewinds,
     sandboxes,
     screens,
     team,
@@ -67,6 +68,7 @@ PARTS: dict[str, Part] = {
     "spawn": Part(team.ask_spawn, "from the spawn of a teammate to its first request"),
     "crowd": Part(team.ask_crowd, "memory and processor time of many idle teammates"),
     "makespan": Part(makespan.ask, "a graph of tasks, done by 1 to 32 teammates"),
+    "rewind": Part(rewinds.ask, "a checkpoint and a rewind of 1,000 changed files, beside plain git"),
     "sandbox": Part(sandboxes.ask, "what the sandbox adds to one command"),
 }
 

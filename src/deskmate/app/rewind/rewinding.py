@@ -22,7 +22,15 @@ from deskmate.trust.folders import home_of, written
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
-from deskmate.workspace.checkpoints.points import Checkpoints, Point, RestorePlan, Saved, restore_plan
+from deskmate.workspace.checkpoints.points import (
+    Change,
+    ChangeKind,
+    Checkpoints,
+    Point,
+    RestorePlan,
+    Saved,
+    restore_plan,
+)
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 
@@ -125,16 +133,19 @@ class Rewinder:
 
     def _undo(self, point: Point, now: Saved) -> Point:
         """Return the checkpoint that undoes a restore. If that was begun before, it is the one made then."""
-        last = self.checkpoints.points()[-1]
+        last, changes = self.checkpoints.points()[-1], self.checkpoints.changes
         if last.undoes == point.number:
-            left, done = (
-                {change.path for change in self.checkpoints.changes(tree, now.tree)}
-                for tree in (point.saved.tree, last.saved.tree)
-            )
-            # Each file is as it was before the restore, or as it must be after it.
-            if not left & done:
+            left = {change.path for change in changes(point.saved.tree, now.tree)}
+            neither = [change for change in changes(last.saved.tree, now.tree) if change.path in left]
+            if all(self._is_torn(change, point, now) for change in neither):
                 return last
         return self.checkpoints.add(now, undoes=point.number)
+
+    def _is_torn(self, change: Change, point: Point, now: Saved) -> bool:
+        """Tell whether a file is missing or ends too early, as if git had been killed while it wrote the file."""
+        whole, part = (self.checkpoints.content(saved.tree, change.path) for saved in (point.saved, now))
+        is_part = whole is not None and part is not None and whole.startswith(part)
+        return is_part or change.kind is ChangeKind.DELETED
 
     async def point(self, number: int) -> Point:
         """Return a checkpoint. Raises Refused if there is none of this number."""

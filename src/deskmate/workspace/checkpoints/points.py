@@ -127,8 +127,8 @@ class Checkpoints(Protocol):
     async def restore(self, tree: str, write: Sequence[str], remove: Sequence[str]) -> None:
         """Write some files as they are in a tree, and remove others. Nothing else is touched.
 
-        Each file is replaced as a whole. A kill in between leaves the rest as it was, and repeating it finishes it. A
-        file that cannot be written is left as it is: the caller compares.
+        A kill in between leaves the rest as it was, and repeating it finishes it. In git, one file may be missing or
+        unfinished then. A file that cannot be written is left as it is: the caller compares.
         """
 
     def drop(self, numbers: Collection[int]) -> None:
