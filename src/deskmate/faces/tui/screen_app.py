@@ -30,7 +30,7 @@ from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.draft.external_editor import edit_text
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
-from deskmate.faces.tui.rewind_screen import RewindScreen
+from deskmate.faces.tui.rewind_screen import DIFF, RewindScreen
 from deskmate.faces.tui.team_screen import TeamScreen
 from deskmate.faces.tui.terminal_keys import tell_alt_keys_apart
 from deskmate.faces.tui.theme import NAMED_DARK, NAMED_LIGHT, THEMES, theme_for
@@ -254,17 +254,23 @@ class DeskmateApp(App[None]):
         if self._talk.commands.stop():
             return
         if is_second:
+            # Only a pair of presses counts: the next one is a first one again.
+            self._cut_at = float("-inf")
             self._do(self._offer_points())
         else:
             self._interrupt()
 
     async def _offer_points(self) -> None:
-        """Let the person choose a point to go back to, and write the command for it."""
+        """Let the person choose a point to go back to."""
         points = await self._session.rewinder().points()
-        self.push_screen(RewindScreen(points, time.time()), lambda command: self._write(command or ""))
+        self.push_screen(RewindScreen(points, time.time()), self._take_command)
 
-    def _write(self, command: str) -> None:
-        self._team.query_one(Draft).paste(command)
+    def _take_command(self, command: str | None) -> None:
+        """Show what changed since a point, or write the command that restores its files."""
+        if command and command.endswith(DIFF):
+            self.run_worker(self._carry_out(command), group="commands")
+        elif command:
+            self._team.query_one(Draft).paste(command)
 
     def _interrupt(self) -> bool:
         name = self._team.watching.chosen

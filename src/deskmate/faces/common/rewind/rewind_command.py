@@ -9,7 +9,8 @@ from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import Refused
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.mode_command import usage_error
-from deskmate.faces.common.terminal_text import clean, one_line
+from deskmate.faces.common.handover.tree_reports import diff_cells
+from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ async def rewind_lines(
     if not number.isdecimal() or (way and way not in WAYS):
         raise usage_error(COMMANDS["rewind"])
     if way == "diff":
-        return _plain(_diff(await rewinder.preview(int(number))))
+        return _diff(await rewinder.preview(int(number)), f"deskmate rewind {session.home} {number} --dry-run")
     lines = list[str]()
     if way != "conversation":
         _refuse_busy(session)
@@ -64,10 +65,10 @@ async def _forked(session: "TeamSession", number: int) -> list[str]:
     ]
 
 
-def _diff(seen: Preview) -> list[str]:
-    lines = [*plan_lines(seen, force=False), *clean(seen.diff).splitlines()]
+def _diff(seen: Preview, command: str) -> list[CleanLine]:
+    lines = [*_plain(plan_lines(seen, force=False)), *diff_cells(seen.diff)]
     more = len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], *([f"… {more:,} more lines"] if more > 0 else [])]
+    return [*lines[:_MOST_LINES], *_plain([f"… {more:,} more lines. All: {command}"] if more > 0 else [])]
 
 
 def _plain(texts: Sequence[str]) -> list[CleanLine]:
@@ -80,10 +81,14 @@ def point_lines(team: str, points: Sequence[RewindPoint], sheet: Sheet, now: flo
         return [(Cell(f"Team {team} has no checkpoints yet. One is made before the lead acts on your message."),)]
     rows: list[list[Cell | str]] = [["point", "made", "before", "files changed since"]]
     rows += [[str(one.number), f"{ago(now - one.at)} ago", before_text(one), changed_text(one)] for one in points]
-    left_out = {path for one in points for path in one.left_out}
-    secret = {path for one in points for path in one.secret}
-    named = [*_files("left out", sorted(left_out), _TOO_LARGE), *_files("left out", sorted(secret), _SECRET)]
-    return [*sheet.lines(rows, gives=2, keeps=2), *_plain(named)]
+    return [*sheet.lines(rows, gives=2, keeps=2), *_plain(left_out_lines(points))]
+
+
+def left_out_lines(points: Sequence[RewindPoint]) -> list[str]:
+    """Return a line for each file that some checkpoint does not have."""
+    left_out = sorted({path for one in points for path in one.left_out})
+    secret = sorted({path for one in points for path in one.secret})
+    return [*_files("left out", left_out, _TOO_LARGE), *_files("left out", secret, _SECRET)]
 
 
 def before_text(point: RewindPoint) -> str:
