@@ -25,7 +25,7 @@ _WHO = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure a checkpoint and a rewind of files that all changed, in git and outside of it, and git alone."""
-    times = max(1, size.samples // 20)
+    times = max(1, size.samples // 40)
     say(f"rewind: {FILES:,} changed files, {times} times")
     taken = anyio.run(_measure, folder, times)
     p50 = {name: percentile(found, 0.5) for name, found in taken.items()}

@@ -68,8 +68,9 @@ class Preview:
 class Restored:
     """What was restored. `undo`: the checkpoint with everything as it was before, None if nothing differed.
 
-    `failed`: files that could not be written or removed. `secret`: files that stayed as they are, because they have or
-    had a secret.
+    `kept`: files created since, perhaps by the user. `failed`: files that could not be written or removed. `left_out`:
+    files that stayed as they are, because they are or were too large or unreadable. `secret`: because they have or had
+    a secret.
     """
 
     number: int
@@ -78,6 +79,7 @@ class Restored:
     removed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
 
 
@@ -119,9 +121,9 @@ class Rewinder:
         plan = await to_thread.run_sync(self._plan, point, now)
         remove = (*plan.remove, *(plan.doubtful if force else ()))
         secret = _secret(point, now)
-        kept = (*(path for path in plan.kept if path not in secret), *(() if force else plan.doubtful))
+        kept, left_out = () if force else plan.doubtful, tuple(path for path in plan.kept if path not in secret)
         if not plan.write and not remove:
-            return Restored(number, None, kept=kept, secret=secret)
+            return Restored(number, None, kept=kept, left_out=left_out, secret=secret)
         # Before anything is changed, so that it can be undone.
         undo = await to_thread.run_sync(self._undo, point, now)
         await self.checkpoints.restore(point.saved.tree, plan.write, remove)
@@ -129,7 +131,7 @@ class Rewinder:
         changes = await to_thread.run_sync(self.checkpoints.changes, point.saved.tree, after.tree)
         failed = {change.path for change in changes}.intersection((*plan.write, *remove))
         written, removed = (tuple(path for path in paths if path not in failed) for paths in (plan.write, remove))
-        return Restored(number, undo.number, written, removed, kept, tuple(sorted(failed)), secret)
+        return Restored(number, undo.number, written, removed, kept, tuple(sorted(failed)), left_out, secret)
 
     def _undo(self, point: Point, now: Saved) -> Point:
         """Return the checkpoint that undoes a restore. If that was begun before, it is the one made then."""
@@ -159,9 +161,10 @@ class Rewinder:
 
     def _plan(self, point: Point, now: Saved) -> RestorePlan:
         written = written_files(self.place, self.team)
+        paths = {path for path, _ in written}
 
         def is_of_team(path: str) -> bool:
-            data = self.checkpoints.content(now.tree, path)
+            data = self.checkpoints.content(now.tree, path) if path in paths else None
             return data is not None and (path, fingerprint(data)) in written
 
         changes = self.checkpoints.changes(point.saved.tree, now.tree)

@@ -120,9 +120,9 @@ class CopyCheckpoints:
 
     def diff(self, before: str, after: str) -> str:
         """Return the differences between two trees as a patch."""
-        lines = list[str]()
+        lines, trees = list[str](), (self._tree(before), self._tree(after))
         for change in self.changes(before, after):
-            old, new = (self.content(tree, change.path) or b"" for tree in (before, after))
+            old, new = (self._content(tree.get(change.path)) or b"" for tree in trees)
             if b"\0" in old + new:
                 lines.append(f"Binary files a/{change.path} and b/{change.path} differ\n")
                 continue
@@ -133,7 +133,9 @@ class CopyCheckpoints:
 
     def content(self, tree: str, path: str) -> bytes | None:
         """Return the bytes of a regular file in a tree, or None if there is none."""
-        entry = self._tree(tree).get(path)
+        return self._content(self._tree(tree).get(path))
+
+    def _content(self, entry: _Entry | None) -> bytes | None:
         return self._read(entry.key) if entry and stat.S_ISREG(entry.mode) else None
 
     async def restore(self, tree: str, write: Sequence[str], remove: Sequence[str]) -> None:

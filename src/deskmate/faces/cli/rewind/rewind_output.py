@@ -86,7 +86,7 @@ def _agrees(rewinder: Rewinder, point: int, *, force: bool) -> bool:
 async def _restore(rewinder: Rewinder, point: int, force: bool) -> None:
     async with kept_stopped(rewinder.place, rewinder.team):
         restored = await rewinder.restore(point, force=force)
-    for line in restored_lines(restored, f"deskmate rewind {rewinder.team}"):
+    for line in restored_lines(restored, f"deskmate rewind {rewinder.team}", "--force"):
         note(line)
 
 

@@ -41,7 +41,7 @@ async def rewind_lines(
     if way != "conversation":
         _refuse_busy(session)
         restored = await rewinder.restore(int(number), force=way == "force")
-        lines = restored_lines(restored, "/rewind")
+        lines = restored_lines(restored, "/rewind", "force")
         if restored.undo is not None:
             # What the lead read of these files is not true any more.
             commands.tell_next(UserCommand(f"/rewind {number}", "\n".join(lines[:-1]), 0))
@@ -119,14 +119,18 @@ def plan_lines(seen: Preview, *, force: bool) -> list[str]:
     ]
 
 
-def restored_lines(restored: Restored, command: str) -> list[str]:
-    """Return what was restored, and how to undo it. `command`: what goes back to a point, without its number."""
+def restored_lines(restored: Restored, command: str, force: str) -> list[str]:
+    """Return what was restored, and last how to undo it.
+
+    `command`: what goes back to a point, without its number. `force`: the word that removes new files, too.
+    """
     lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
     lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
-    lines += _files("left out", restored.secret, _SECRET)
+    lines += [*_files("left out", restored.left_out, _TOO_LARGE), *_files("left out", restored.secret, _SECRET)]
+    new = f" The kept files are new. To remove them: {command} {restored.number} {force}." if restored.kept else ""
     if restored.undo is None:
-        return [*lines, f"Nothing had to be restored for point {restored.number}"]
-    return [*lines, f"Your files are as at point {restored.number}. To undo this: {command} {restored.undo}"]
+        return [*lines, f"Nothing had to be restored for point {restored.number}.{new}"]
+    return [*lines, f"Your files are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
 
 
 def _files(what: str, paths: Sequence[str], why: str = "") -> Iterator[str]:
