@@ -79,6 +79,9 @@ def provided(tmp_path: Path) -> Iterator[tuple[FakeProvider, dict[str, str]]]:
     ):
         settings = {"DESKMATE_MODEL": "anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY": "sk-test"}
         (tmp_path / "home").mkdir()
+        # A folder of its own: in the common one, a start sweeps up what killed processes left, with a program.
+        (tmp_path / "scratch").mkdir()
+        settings["TMPDIR"] = str(tmp_path / "scratch")
         yield provider, environment(tmp_path / "home", ANTHROPIC_BASE_URL=provider.url, TERM="xterm", **settings)
 
 

@@ -16,6 +16,8 @@ Rates: TypeAlias = tuple[float, float, float, float]
 
 _LOG = logging.getLogger(__name__)
 _NO_OVERRIDES: Mapping[str, Rates] = MappingProxyType({})
+# The library searches its whole table again for each model that it does not have.
+_UNLISTED: set[tuple[str, str]] = set()
 
 # Our provider → the table's. No others: the table also guesses from parts of a name, and would bill a local server
 # that serves a model with a known name as its maker bills.
@@ -72,6 +74,8 @@ def _at(rates: Rates, usage: Usage) -> float:
 
 
 def _listed(provider: str, name: str, usage: Usage) -> float | None:
+    if (provider, name) in _UNLISTED:
+        return None
     # Loading the table takes longer than the rest of the startup, so load it only if a price is needed.
     import genai_prices
 
@@ -85,6 +89,7 @@ def _listed(provider: str, name: str, usage: Usage) -> float | None:
     try:
         found = genai_prices.calc_price(tokens, name, provider_id=provider)
     except LookupError:
+        _UNLISTED.add((provider, name))
         return None
     # A model may be listed without prices. It would then cost nothing.
     priced = found.model_price.input_mtok is not None and found.model_price.output_mtok is not None

@@ -94,3 +94,16 @@ async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: py
             await until(lambda: len(tried) == 2)
     assert "not a regular file" in caplog.text
     assert "No space left" in caplog.text
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_ended_at_any_step_it_has_shown_everything(steps: int) -> None:
+    harness = await AgentHarness.opened([])
+    await harness.team_state.board.create("lead", NewTask("parse"))
+    shown: Shown = []
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(ReadableCopies(harness.team_state, showing(shown)).keep)
+            await turns(steps)
+            tasks.cancel_scope.cancel()
+    assert shown[-1:] == [(["lead"], ["parse"])]

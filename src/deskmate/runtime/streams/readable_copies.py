@@ -46,8 +46,9 @@ class ReadableCopies:
         """Write the copies as of now."""
         roster, board = await self._team_state.roster.refresh(), await self._team_state.board.refresh()
         if self._shown != (roster.number, board.number):
-            self._shown = roster.number, board.number
             await to_thread.run_sync(_try, self._write, roster, board)
+            # Not before: a cancelled write may not have begun.
+            self._shown = roster.number, board.number
 
 
 def _try(write: Write, roster: RosterState, board: BoardState) -> None:
