@@ -13,7 +13,7 @@ from tests.scenarios.secrets.planted_secrets import ENVIRON, SHAPED
 from tests.workspace.checkpoints.checkpoint_ground import Files, Ground
 from tests.workspace.checkpoints.test_restoring import some_files
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("secrets")]
 EXAMPLES = 300 if os.environ.get("DESKMATE_SOAK") else 15
 KNOWN, SHAPE = ENVIRON["DEPLOY_PASSPHRASE"].encode(), SHAPED["typed"].encode()
 REDACTION = Redaction({"DEPLOY_PASSPHRASE": ENVIRON["DEPLOY_PASSPHRASE"]})
