@@ -9,7 +9,8 @@ DOCS_STAMP := .venv-docs/.stamp
 PYTHONS := 3.11 3.12 3.13
 TESTS :=
 
-PARALLEL := -n auto --dist worksteal
+# Two for each processor, because many tests wait for processes and screens.
+PARALLEL := -n $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))) --dist worksteal
 # What make quick runs. No test there starts more than a few processes.
 QUICK := tests/core tests/contracts tests/formats tests/texts tests/stores tests/config tests/tools tests/queries \
 	tests/runtime tests/scenarios/test_story.py tests/faces/cli/test_cli.py \

@@ -2,7 +2,11 @@
 
 import os
 import subprocess
+import threading
+import time
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -335,6 +339,42 @@ async def test_a_late_sync_comes_by_itself_and_closing_does_not_wait_for_it(
     await store.append("log/bob", record(), sync=False)
     store.close()
     assert files.syncs == 2
+
+
+class Threads(Files):
+    """The real system calls, with the threads that wrote. `seconds`: how long a write takes."""
+
+    def __init__(self, seconds: float = 0) -> None:
+        self.writers: list[bool] = []
+        self.seconds = seconds
+
+    def write(self, fd: int, data: bytes) -> int:
+        self.writers.append(threading.current_thread() is threading.main_thread())
+        time.sleep(self.seconds)
+        return super().write(fd, data)
+
+
+@pytest.mark.behaviour("M1")
+async def test_an_append_without_a_sync_uses_a_thread_only_if_it_would_wait_or_the_disk_is_slow(tmp_path: Path) -> None:
+    files = Threads()
+    with (
+        closing(JsonlStore.open(tmp_path, "team", create=True, files=files)) as store,
+        closing(JsonlStore.open(tmp_path, "team")) as other,
+    ):
+        files.writers.clear()
+        await store.append("spend", record())
+        await store.append("spend", record(), sync=False)
+        assert files.writers == [False, True]
+        async with anyio.create_task_group() as tasks:
+            with other._team.locked():
+                tasks.start_soon(partial(store.append, "spend", record(), sync=False))
+                await anyio.wait_all_tasks_blocked()
+                assert len(files.writers) == 2
+        files.seconds = 0.05
+        for _ in range(2):
+            await store.append("spend", record(), sync=False)
+        assert files.writers[2:] == [False, True, False]
+        assert len(await store.read("spend")) == 5
 
 
 async def test_who_only_peeks_syncs_nothing(tmp_path: Path) -> None:

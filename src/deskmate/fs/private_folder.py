@@ -52,6 +52,10 @@ class Lock:
 os.register_at_fork(after_in_child=Lock.close_all)
 
 
+class WouldWait(Exception):
+    """Something cannot be done without waiting for others."""
+
+
 class PrivateFolder:
     """One private folder and its lock. Release it with `close`."""
 
@@ -118,16 +122,33 @@ class PrivateFolder:
         self.files.rename(draft, name, self.fd)
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder's lock, exclusive among all threads and processes. The kernel frees it if the holder dies."""
+    def locked(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the folder's lock, exclusive among all threads and processes. The kernel frees it if the holder dies.
+
+        Without `wait`, raise WouldWait if another holds it, or if it was not held in this process before.
+        """
         self._refuse_fork()
-        with self._mutex:
-            lock = self._lock_file()
-            wait_lock(lock)
+        if not self._mutex.acquire(blocking=wait):
+            raise WouldWait(self.path)
+        try:
+            lock = self._locked_file() if wait else self._locked_at_once()
             try:
                 yield
             finally:
                 fcntl.flock(lock, fcntl.LOCK_UN)
+        finally:
+            self._mutex.release()
+
+    def _locked_file(self) -> int:
+        lock = self._lock_file()
+        wait_lock(lock)
+        return lock
+
+    def _locked_at_once(self) -> int:
+        # Opening the file for the first time takes a while.
+        if self._lock is None or not try_lock(self._lock.fd):
+            raise WouldWait(self.path)
+        return self._lock.fd
 
     def _refuse_fork(self) -> None:
         if os.getpid() != self._process:

@@ -4,7 +4,7 @@
     <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl
     <workspace>/.tasks/<team>/board.jsonl
 
-This is the asynchronous part. It maps streams to files and runs every blocking call in a thread.
+This is the asynchronous part. It maps streams to files and runs every call that may block for long in a thread.
 """
 
 import logging
@@ -93,12 +93,13 @@ class JsonlStore:
         check_number(expect or 0)
         file, lines = self._file(stream), encode_together(records)
 
-        def write() -> list[int]:
-            numbers = file.append(lines, expect, sync=sync)
+        def write(*, wait: bool = True) -> list[int]:
+            numbers = file.append(lines, expect, sync=sync, wait=wait)
             self._note_written(file, sync=sync)
             return numbers
 
-        numbers = await self._threads.run(write)
+        # Without a sync, an append mostly takes less time than the way to a thread and back.
+        numbers = await (self._threads.run(write) if sync else self._threads.try_here(write))
         self._wakeups.ring(_place(file))
         return numbers
 

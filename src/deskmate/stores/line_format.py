@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
-from deskmate.core.log.records import KEPT_KEYS, Damaged, Item, Record, decode
+from deskmate.core.log.records import KEPT_KEYS, Damaged, Item, Record, Stamp, decode, stamp
 from deskmate.core.values import frozen
 from deskmate.errors import BadRecord
 
@@ -79,6 +79,14 @@ def unseal(raw: bytes) -> int | None:
     if found and crc32(raw[: found.end(1)]) == int(found[2], 16):
         return int(found[1])
     return None
+
+
+def stamp_of(raw: bytes) -> Stamp | None:
+    """Return the stamp of a line, or None if it is not a record with one."""
+    try:
+        return stamp(decode(raw))
+    except BadRecord:
+        return None
 
 
 def next_number(end: Position, seen: int) -> int:

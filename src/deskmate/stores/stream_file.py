@@ -2,22 +2,23 @@
 
 An append locks, reads what is new, fences a torn tail, writes once, unlocks, and then syncs, so that writers share
 syncs. Readers sync what they found before they return it. Every sync tells the highest number to other processes, so a
-number that was seen once is never given to another record. Every method blocks. `jsonl_store` runs them in threads.
+number that was seen once is never given to another record. Methods block unless they say otherwise.
 """
 
 import bisect
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from deskmate.core.log.records import Item, Stamp, decode, stamp
+from deskmate.core.log.records import Item, Stamp
 from deskmate.core.values import frozen
-from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
-from deskmate.fs.private_folder import PrivateFolder
-from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, unseal, walk
+from deskmate.errors import Conflict, StoreCorrupt, StoreUnavailable
+from deskmate.fs.private_folder import PrivateFolder, WouldWait
+from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, stamp_of, unseal, walk
 
 T = TypeVar("T")
 _MARK_EVERY = 64
@@ -65,9 +66,12 @@ class StreamFile:
 
     # -- appending --------------------------------------------------------------------------------
 
-    def append(self, lines: Mapping[Stamp, bytes], expect: int | None, *, sync: bool) -> list[int]:
-        """Append encoded records with one write, except those that an earlier try has. Return their numbers."""
-        numbers = self._under_lock(lambda fd: self._write(fd, lines, expect), sync=sync)
+    def append(self, lines: Mapping[Stamp, bytes], expect: int | None, *, sync: bool, wait: bool = True) -> list[int]:
+        """Append encoded records with one write, except those that an earlier try has. Return their numbers.
+
+        Without `wait`, raise WouldWait if others would make it wait.
+        """
+        numbers = self._under_lock(lambda fd: self._write(fd, lines, expect), sync=sync, wait=wait)
         self._end_doubts(lines)
         return numbers
 
@@ -80,10 +84,12 @@ class StreamFile:
         """
         return self._under_lock(lambda fd: self._decide(fd, after, make), sync=sync)
 
-    def _under_lock(self, work: Callable[[int], T], *, sync: bool) -> T:
+    def _under_lock(self, work: Callable[[int], T], *, sync: bool, wait: bool = True) -> T:
         fd = None
         try:
-            with self.folder.locked():
+            with self.folder.locked(wait=wait):
+                if not wait and self._mutex.locked():
+                    raise WouldWait(self._file)
                 # Not before the lock: another file may replace this one while we wait.
                 fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
                 result = work(fd)
@@ -116,7 +122,7 @@ class StreamFile:
         first = min(starts, key=lambda start: start.offset)
         numbers: dict[Stamp, int] = {}
         for line in walk(first, self._bytes(fd, first.offset, self._end.offset)):
-            if line.number and (mark := _stamp_of(line.raw)) and mark in lines:
+            if line.number and (mark := stamp_of(line.raw)) and mark in lines:
                 numbers.setdefault(mark, line.number)
         return numbers
 
@@ -176,15 +182,11 @@ class StreamFile:
 
     def read(self, after: int, *, sync: bool) -> list[Item]:
         """Return everything after the number `after`."""
-        try:
-            fd = self.folder.open(self.name, os.O_RDONLY)
-        except FileNotFoundError:
-            if after:
-                raise self._shrunk(after, 0) from None
-            return []
-        except OSError as error:
-            raise self._unavailable(error) from error
-        try:
+        with self._opened() as fd:
+            if fd is None:
+                if after:
+                    raise self._shrunk(after, 0)
+                return []
             with self._mutex:
                 news = self._news(after)
                 self._advance(fd, news)
@@ -192,10 +194,6 @@ class StreamFile:
             if sync:
                 self._sync(fd)
             return found
-        except OSError as error:
-            raise self._unavailable(error) from error
-        finally:
-            os.close(fd)
 
     def glance(self, after: int, *, sync: bool) -> list[Item] | None:
         """Return, without blocking, what `read` would return if it changed nothing. None if in doubt."""
@@ -242,16 +240,25 @@ class StreamFile:
 
     def last(self) -> int:
         """Return the number of the last line, 0 for none."""
-        try:
-            fd = self.folder.open(self.name, os.O_RDONLY)
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            raise self._unavailable(error) from error
-        try:
+        with self._opened() as fd:
+            if fd is None:
+                return 0
             with self._mutex:
                 self._advance(fd)
                 return self._end.last
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """Yield the file, open for reading, or None if there is none."""
+        try:
+            fd = self.folder.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            yield fd
         except OSError as error:
             raise self._unavailable(error) from error
         finally:
@@ -391,10 +398,3 @@ class StreamFile:
             f"{self._file} ends at record {last}, but record {known} was read from it before",
             "Restore the whole file from a copy. To see what else you can do, run: deskmate doctor",
         )
-
-
-def _stamp_of(raw: bytes) -> Stamp | None:
-    try:
-        return stamp(decode(raw))
-    except BadRecord:
-        return None
