@@ -7,7 +7,7 @@ from deskmate.core.agent.turn_results import edited_files
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.prompt.user_frames import parted
-from deskmate.core.team.messages import Broadcast, Plain, read_envelope
+from deskmate.core.team.messages import Broadcast, Envelope, Plain, read_envelope
 from deskmate.queries.member_view import entries_in
 from deskmate.queries.stream_reader import Reading
 from deskmate.stores.archive import teams_from
@@ -21,9 +21,14 @@ def words_by_entry(workspace: Path, team: str) -> dict[int, str]:
 
 def user_words(entry: Entry) -> str:
     """Return what the user says in an entry, or an empty string."""
+    known = [one.message for one in user_envelopes(entry)]
+    return "\n\n".join(parted(one.content)[0] for one in known if isinstance(one, Plain | Broadcast))
+
+
+def user_envelopes(entry: Entry) -> list[Envelope]:
+    """Return what the user sent, in an entry."""
     envelopes = [read_envelope(body) for body in entry.mail] if isinstance(entry, Heard) else []
-    known = [one for one in envelopes if not isinstance(one, Foreign) and one.sender == USER]
-    return "\n\n".join(parted(one.message.content)[0] for one in known if isinstance(one.message, Plain | Broadcast))
+    return [one for one in envelopes if not isinstance(one, Foreign) and one.sender == USER]
 
 
 def written_files(workspace: Path, team: str) -> set[tuple[str, str]]:
