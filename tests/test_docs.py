@@ -224,7 +224,7 @@ FORMATS = [
     Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage,)),
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
-    Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt,)),
+    Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt, tasks.Overlap)),
     Format(
         "transcript",
         entries.KINDS,
