@@ -2,5 +2,5 @@
 
 overlaps        which members change the same files, and which of their commits conflict
 edited_files    which files a member changed with its file tools, folded from its transcript
-overlap_texts   what members and people are told of it
+overlap_texts   what members are told of it
 """

@@ -1,4 +1,4 @@
-"""What members and people are told of work that meets."""
+"""What members are told of work that meets theirs."""
 
 from typing import assert_never
 
@@ -42,19 +42,3 @@ def _told(overlap: Overlap, me: str, branch: str, *, runs: bool) -> str:
 def update_command(branch: str) -> str:
     """Return the command by which a member merges the team's branch into its tree."""
     return f"git pull --no-rebase --no-edit origin {branch}"
-
-
-def overlap_words(overlap: Overlap, team: str) -> str:
-    """Return what an overlap is about, for people, without the files: `ann and bob: their commits conflict in`."""
-    who = " and ".join(overlap.members)
-    match overlap.kind, len(overlap.members):
-        case "conflict", 1:
-            return f"{who}: its commits conflict with deskmate/{team} in"
-        case "conflict", _:
-            return f"{who}: their commits conflict in"
-        case "moved", _:
-            return f"{who}: deskmate/{team} has new changes in"
-        case "edits", _:
-            return f"{who}: both change"
-        case unreachable:
-            assert_never(unreachable)
