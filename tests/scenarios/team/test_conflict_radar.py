@@ -18,6 +18,7 @@ from deskmate.testing.team_scripts import (
     in_turn,
     read_file,
     run_command,
+    wait_for_file,
 )
 from tests.scenarios.team.test_own_trees import BRANCH, git, lead, repository
 
@@ -60,3 +61,26 @@ async def test_members_that_change_one_file_agree_before_it_conflicts(tmp_path: 
     assert told(run, "bob", "You and ann both change") == 1
     assert told(run, "bob", f"{BRANCH} has new changes in") == 1
     assert run.board.overlaps == {}
+
+
+async def test_in_a_shared_folder_an_agent_reads_who_changed_its_file_and_how(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    ready, done = tmp_path / "ann-has-read", tmp_path / "bob-has-written"
+    scripts = {
+        "lead": lead("ann", "bob", isolation="shared"),
+        "ann": in_turn(
+            Say(calls=[read_file("list.txt")]),
+            Say(calls=[run_command(f"touch {ready}"), wait_for_file(str(done))]),
+            Say(calls=[edit_file("list.txt", "one", "ONE")]),
+        ),
+        "bob": in_turn(
+            Say(calls=[wait_for_file(str(ready)), read_file("list.txt")]),
+            Say(calls=[edit_file("list.txt", "three", "THREE")]),
+            Say(calls=[run_command(f"touch {done}")]),
+        ),
+    }
+    async with Scenario(tmp_path, scripts) as team:
+        run = await team.run("Change the list.")
+    [(_, refusal)] = [(ok, text) for ok, text in run.results_of("ann") if not ok]
+    assert "by bob" in refusal
+    assert refusal.endswith("\n one\n two\n-three\n+THREE")
