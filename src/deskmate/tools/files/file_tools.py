@@ -222,9 +222,7 @@ class ChangingTool(EditingTool, ABC):
             raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
         if known != now:
             writer = await context.writer_of(path, now)
-            before = self.versions.get(known)
-            args = path, before, data, context.redaction
-            change = await to_thread.run_sync(_change_since, *args) if before is not None else ""
+            change = await to_thread.run_sync(_change_since, path, self.versions.get(known), data, context.redaction)
             raise ToolError(
                 f"{path} was changed since you read it{f' by {writer}' if writer else ''}. "
                 f"Read it again, then make your change.{change}"
@@ -262,8 +260,10 @@ async def _standing(workspace: Workspace, path: str) -> bytes | None:
         return None
 
 
-def _change_since(path: str, before: bytes, now: bytes, redaction: Redaction) -> str:
-    """Return what somebody changed in a file, without secrets and bounded. Empty if it is not a text."""
+def _change_since(path: str, before: bytes | None, now: bytes, redaction: Redaction) -> str:
+    """Return what somebody changed in a file, without secrets and bounded. Empty if that is unknown, or not a text."""
+    if before is None:
+        return ""
     try:
         old, new = (conceal(read_text(path, data).body, redaction) for data in (before, now))
     except ToolError:
