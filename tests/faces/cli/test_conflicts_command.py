@@ -84,6 +84,9 @@ def test_the_screen_marks_a_task_and_names_the_files_below_it() -> None:
     look = Look({2: item}, {}, 0.0)
     assert "conflicts with cleo, same files as ann" in plain(head(item, 0, 90, look))
     assert "!" in plain(head(item, 0, 30, look))
+    assert TaskItem(task, overlaps=(BOTH, Overlap(kind="edits", members=("bob", "cleo"), files=("x",)))).meets == (
+        "same files as ann and cleo"
+    )
     lines = [plain(line).strip() for line in below(item, 80, look)]
     assert "conflicts with cleo in api.py" in lines
     assert "same files as ann in src/app.py, src/page.py" in lines

@@ -11,15 +11,17 @@ from deskmate.core.team.caps import Caps
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import ToolError
 from deskmate.runtime.events import Feed
-from deskmate.runtime.radar.conflict_radar import ConflictRadar
+from deskmate.runtime.radar.conflict_radar import PAUSE_SECONDS, ConflictRadar
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
+from tests.runtime.team_process import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("radar")]
 BOTH = Overlap(kind="edits", members=("ann", "bob"), files=("a.py",))
@@ -99,6 +101,22 @@ async def test_what_met_is_over_when_one_of_them_leaves() -> None:
     await team_state.roster.leave("bob", "done", heard=0)
     await radar.look()
     assert team_state.board.state.overlaps == {}
+
+
+async def test_it_looks_after_each_change_and_once_more_at_the_end() -> None:
+    team_state, trees = await team(ann="own", bob="own"), PlainTrees()
+    clock = team_state.writer.clock
+    assert isinstance(clock, FakeClock)
+    async with task_group() as tasks:
+        tasks.start_soon(ConflictRadar(team_state, trees).keep)
+        await until(lambda: trees.looks == 1)
+        await edit(team_state, "ann", "a.py")
+        await until(lambda: clock.sleeping)
+        clock.advance(PAUSE_SECONDS)
+        await until(lambda: trees.looks == 2)
+        await edit(team_state, "bob", "a.py")
+        tasks.cancel_scope.cancel()
+    assert (trees.looks, (await team_state.board.refresh()).overlaps) == (3, {BOTH: 1})
 
 
 async def test_if_git_fails_the_board_stays_as_it_is_and_the_next_look_succeeds() -> None:

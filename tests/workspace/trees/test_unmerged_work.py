@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from deskmate.core.radar.overlaps import BRANCH, Overlap, WorkInProgress, overlaps_of
+from deskmate.workspace.trees.git_program import GitProgram
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.trial_merges import TrialMerges
 from deskmate.workspace.trees.unmerged_work import UnmergedWork
@@ -145,6 +146,18 @@ def test_each_pair_is_merged_once_as_long_as_it_is_asked_for(trees: Trees) -> No
     (trees.repository.root / ".git/HEAD").unlink()
     assert merges.conflicts({heads}) == {heads: ("list.txt",)}
     assert merges.conflicts(set()) == {}
+
+
+def test_an_old_git_finds_no_conflicts_and_does_not_fail(trees: Trees, tmp_path: Path) -> None:
+    trees.commit("ann", "list.txt", "ONE\ntwo\nthree\n")
+    trees.commit("bob", "list.txt", "uno\ntwo\nthree\n")
+    heads = frozenset({trees.git("ann", "rev-parse", "HEAD"), trees.git("bob", "rev-parse", "HEAD")})
+    old = tmp_path / "bin/git"
+    old.parent.mkdir()
+    old.write_text('#!/bin/sh\ncase "$*" in *version) echo git version 2.38.1;; *) exit 129;; esac\n')
+    old.chmod(0o755)
+    git = GitProgram(trees.repository.places.repository, {"PATH": f"{old.parent}:/usr/bin:/bin"})
+    assert TrialMerges(git).conflicts({heads}) == {heads: ()}
 
 
 def test_a_commit_without_a_common_past_is_left_out(trees: Trees) -> None:

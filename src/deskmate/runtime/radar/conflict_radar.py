@@ -6,6 +6,7 @@ is found again from the trees and the transcripts, so a killed process loses not
 
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import NoReturn, Protocol
 
 import anyio
@@ -13,7 +14,7 @@ import anyio
 from deskmate.core.log.names import BOARD, ROSTER, log
 from deskmate.core.radar.edited_files import EditedFiles
 from deskmate.core.radar.overlaps import Pair, WorkInProgress, overlaps_of
-from deskmate.errors import ToolError
+from deskmate.errors import StoreError, ToolError
 from deskmate.runtime.team_state import TeamState
 
 _LOG = logging.getLogger(__name__)
@@ -49,8 +50,10 @@ class ConflictRadar:
                 await writer.store.changed(await self.look())
                 await writer.clock.sleep(PAUSE_SECONDS)
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(LAST_LOOK_SECONDS, shield=True):
-                await self.look()
+            # If the store is what ended the team, its error is reported elsewhere.
+            with anyio.move_on_after(LAST_LOOK_SECONDS, shield=True), suppress(StoreError):
+                if self._edited:
+                    await self.look()
             raise
 
     async def look(self) -> Mapping[str, int]:

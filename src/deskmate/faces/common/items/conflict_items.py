@@ -10,6 +10,8 @@ _WHAT = {
     "moved": "the branch has new changes in it",
 }
 
+_HOW = {"conflict": "conflicts with", "edits": "same files as", "moved": "behind"}
+
 
 @frozen
 class ConflictItem:
@@ -48,9 +50,8 @@ def conflict_items(team: str, board: BoardState) -> tuple[ConflictItem, ...]:
 
 def short_words(name: str, overlaps: tuple[Overlap, ...]) -> str:
     """Return how the work of a member meets that of others: `conflicts with bob, same files as cleo`."""
-    met = list[str]()
-    for overlap in sorted(overlaps, key=lambda one: one.kind != "conflict"):
+    met = dict[str, list[str]]()
+    for overlap in sorted(overlaps, key=lambda one: list(_HOW).index(one.kind)):
         other = next((member for member in overlap.members if member != name), "the branch")
-        how = {"conflict": "conflicts with", "edits": "same files as", "moved": "behind"}[overlap.kind]
-        met.append(f"{how} {other}")
-    return ", ".join(met)
+        met.setdefault(_HOW[overlap.kind], []).append(other)
+    return ", ".join(f"{how} {' and '.join(others)}" for how, others in met.items())
