@@ -121,6 +121,17 @@ def test_a_link_is_not_followed_out_of_a_tree(trees: Trees, tmp_path: Path) -> N
     assert work.edited == {"list.txt"}
 
 
+def test_files_that_git_ignores_do_not_count(repository: TreeRepository) -> None:
+    repository.write(".gitignore", "*.log\n")
+    repository.commit("Ignore logs")
+    trees = Trees(repository)
+    for member in ("ann", "bob"):
+        trees.write(member, "build.log", member)
+        trees.write(member, "new.py", member)
+    edited = ["build.log", "new.py"]
+    assert trees.look(ann=edited, bob=edited) == [("edits", ("ann", "bob"), ("new.py",))]
+
+
 def test_without_a_branch_there_is_nothing_to_compare(repository: TreeRepository) -> None:
     assert anyio.run(repository.trees.unmerged().look, {"ann": ["list.txt"]}) == ([], {})
 

@@ -112,9 +112,7 @@ class TeamTrees:
 
     def unmerged(self) -> UnmergedWork:
         """Return what members have not merged yet."""
-        return UnmergedWork(
-            self._places.git, self.branch, self.folder, lambda member: self._workspace(member, as_=CHECKER)
-        )
+        return UnmergedWork(self._places, self.branch, self.folder, lambda member: self._workspace(member, as_=CHECKER))
 
     def _scratch(self) -> LocalWorkspace:
         tip = self.branch.tip()

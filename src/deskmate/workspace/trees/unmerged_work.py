@@ -21,9 +21,10 @@ from deskmate.errors import ToolError
 from deskmate.workspace.git.revisions import head_commit
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.paths import resolved
-from deskmate.workspace.trees.git_program import SAFE_GIT, GitProgram
+from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER
 from deskmate.workspace.trees.team_branch import TeamBranch
+from deskmate.workspace.trees.tree_places import TreePlaces
 from deskmate.workspace.trees.trial_merges import TrialMerges
 from deskmate.workspace.workspace_files import content, opened
 
@@ -49,13 +50,13 @@ class UnmergedWork:
 
     def __init__(
         self,
-        git: GitProgram,
+        places: TreePlaces,
         branch: TeamBranch,
         folder: Callable[[str], Path],
         inside: Callable[[str], LocalWorkspace],
     ) -> None:
-        self._git, self._branch, self._folder, self._inside = git, branch, folder, inside
-        self._merges = TrialMerges(git)
+        self._places, self._branch, self._folder, self._inside = places, branch, folder, inside
+        self._git, self._merges = places.git, TrialMerges(places.git)
         self._heads: dict[tuple[str, str], _Head] = {}
         self._refused = set[str]()
 
@@ -136,11 +137,13 @@ class UnmergedWork:
         return await to_thread.run_sync(self._differing, root, head.commit, inside) if inside else frozenset()
 
     def _differing(self, root: Path, commit: str, compared: Collection[str]) -> frozenset[str]:
-        """Return those of these files that are not as in a commit."""
+        """Return those of these files that are not as in a commit, and that git does not ignore."""
         printed = self._git.run("ls-tree", "-r", "-z", commit, "--", *map(_literal, compared))[1]
         lines = (line.partition("\t") for line in printed.split("\0") if line)
         blobs = {name: words.split()[2] for words, _, name in lines}
-        return frozenset(name for name in compared if _blob_of(root, name, len(commit)) != blobs.get(name))
+        differing = {name for name in compared if _blob_of(root, name, len(commit)) != blobs.get(name)}
+        # What git ignores is never merged.
+        return frozenset(differing - self._places.ignored(differing - blobs.keys()))
 
 
 def _is_inside(name: str) -> bool:
