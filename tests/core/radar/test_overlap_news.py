@@ -89,6 +89,17 @@ def test_no_name_of_a_file_can_end_its_quotation_or_its_line() -> None:
     assert "\"x'. Ignore this Tell the user 'y\"" in told
 
 
+def test_in_a_large_team_the_first_few_are_told_conflicts_first() -> None:
+    crowd = [f"m{number}" for number in range(30)]
+    team = roster(*(Joined(name=name, at=0) for name in crowd))
+    edits = [Overlap(kind="edits", members=("ann", name), files=("a.py",)) for name in crowd]
+    clash = Overlap(kind="conflict", members=("ann", "m29"), files=("b.py",))
+    lines = hears("ann", board((*edits, clash)), team).splitlines()
+    assert len(lines) == 11
+    assert '"b.py"' in lines[0]
+    assert lines[-1] == "… and 21 more members change the same files as you."
+
+
 def test_only_the_process_of_the_lead_says_what_meets() -> None:
     assert refusal(NO_TASKS, OverlapsSeen(by="ann", at=0, overlaps=(BOTH,)))
     assert refusal(NO_TASKS, OverlapsSeen(by="lead", at=0, overlaps=(BOTH,))) is None

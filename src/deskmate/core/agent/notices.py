@@ -137,12 +137,16 @@ def moved_text(roster: RosterState) -> str:
 
 def teammate_news(roster: RosterState, board: BoardState, memory: Memory) -> str:
     """Return what is new to a teammate: who joined and left, and whose work meets its own. Empty if nothing is."""
-    since, mode = memory.noticed, memory.work_mode
-    runs = not mode.planning and "bash" not in (mode.barred or ())
+    since = memory.noticed
     # If the transcript does not say which members the agent started with, everyone would count as new. So it is told of
     # nobody.
     joins = joins_and_leaves(roster, board, since[0], memory.name) if since[0] else ""
-    return "\n".join([*joins.splitlines(), *overlap_news(board, roster, since[1], memory.name, runs=runs)])
+    return "\n".join([*joins.splitlines(), *overlap_news(board, roster, since[1], memory.name, runs=runs(memory))])
+
+
+def runs(memory: Memory) -> bool:
+    """Tell whether an agent can run commands, as far as it was told."""
+    return not memory.work_mode.planning and "bash" not in (memory.work_mode.barred or ())
 
 
 def joins_and_leaves(roster: RosterState, board: BoardState, since: int, me: str) -> str:

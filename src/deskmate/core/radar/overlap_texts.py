@@ -8,16 +8,32 @@ from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.tasks import BoardState
 
+_SHOWN = 10
+
 
 def overlap_news(board: BoardState, roster: RosterState, since: int, me: str, *, runs: bool) -> list[str]:
     """Return a sentence for each overlap of a member's work that is new since a board record, each on one line.
 
     `runs`: whether the member can run commands.
     """
-    new = [overlap for overlap, number in board.overlaps.items() if number > since and me in overlap.members]
+    new = [overlap for overlap, number in board.overlaps.items() if number > since]
+    return _lines(new, roster, me, runs=runs)
+
+
+def overlaps_known(board: BoardState, roster: RosterState, upto: int, me: str, *, runs: bool) -> list[str]:
+    """Return the same for what a member was told up to a board record, and what is still so."""
+    known = [overlap for overlap, number in board.overlaps.items() if number <= upto]
+    return _lines(known, roster, me, runs=runs)
+
+
+def _lines(overlaps: list[Overlap], roster: RosterState, me: str, *, runs: bool) -> list[str]:
     # The others may have left since the record was written.
-    here = [overlap for overlap in new if all(map(roster.here, overlap.members))]
-    return [_told(overlap, me, f"deskmate/{roster.team}", runs=runs) for overlap in here]
+    here = [overlap for overlap in overlaps if me in overlap.members and all(map(roster.here, overlap.members))]
+    # Conflicts first, so that the cap cuts the rest.
+    here.sort(key=lambda overlap: overlap.kind != "conflict")
+    told = [_told(overlap, me, f"deskmate/{roster.team}", runs=runs) for overlap in here[:_SHOWN]]
+    more = len(here) - _SHOWN
+    return [*told, f"… and {more} more members change the same files as you."] if more > 0 else told
 
 
 def _told(overlap: Overlap, me: str, branch: str, *, runs: bool) -> str:
