@@ -119,13 +119,17 @@ async def test_it_looks_after_each_change_and_once_more_at_the_end() -> None:
     assert (trees.looks, (await team_state.board.refresh()).overlaps) == (3, {BOTH: 1})
 
 
-async def test_if_git_fails_the_board_stays_as_it_is_and_the_next_look_succeeds() -> None:
+async def test_if_git_fails_the_board_stays_as_it_is_and_the_next_look_succeeds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     team_state, trees = await team(ann="own", bob="own"), PlainTrees()
     for name in ("ann", "bob"):
         await edit(team_state, name, "a.py")
     radar = ConflictRadar(team_state, trees)
     trees.broken = True
     await radar.look()
+    await radar.look()
+    assert len(caplog.records) == 1
     assert team_state.board.state.overlaps == {}
     trees.broken = False
     await radar.look()

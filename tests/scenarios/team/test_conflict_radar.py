@@ -42,7 +42,8 @@ def told(run: TeamRun, member: str, words: str) -> int:
     return sum(text.count(words) for text in all_texts(run.requests_of(member)[-1]))
 
 
-async def test_members_that_change_one_file_agree_before_it_conflicts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("launcher", ["inline", "process"])
+async def test_members_that_change_one_file_agree_before_it_conflicts(tmp_path: Path, launcher: str) -> None:
     work = tmp_path / "work"
     repository(work)
     both, moved = until_board_has(work, '"kind":"edits"'), until_board_has(work, '"kind":"moved"')
@@ -52,7 +53,7 @@ async def test_members_that_change_one_file_agree_before_it_conflicts(tmp_path: 
         "ann": changes("one", "ONE", both, complete_task(1)),
         "bob": changes("three", "three\nfour", both, moved, update, complete_task(2)),
     }
-    async with Scenario(tmp_path, scripts) as team:
+    async with Scenario(tmp_path, scripts, launcher=launcher) as team:
         run = await team.run("Change the list.")
     assert {task.status for task in run.board.tasks.values()} == {TaskStatus.COMPLETED}
     assert not [event for event in run.streams.board_events if isinstance(event, Returned)]

@@ -1,5 +1,6 @@
 """What members have not merged, on a real repository: commits, edits, conflicts, and trees that lie."""
 
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -110,6 +111,12 @@ def test_a_tree_that_lies_about_its_commit_is_left_out_and_does_not_stop_the_oth
     (trees.tree("ann") / ".git/HEAD").write_text(f"{'1' * 40}\n")
     (trees.tree("cleo") / ".git/HEAD").write_text("ref: refs/heads/../../../../etc/passwd\n")
     assert [work.member for work in trees.works(ann=["list.txt"], bob=[], cleo=[])] == ["bob"]
+
+
+def test_a_pipe_in_the_place_of_the_packed_commit_does_not_stop_the_look(trees: Trees) -> None:
+    trees.commit("ann", "list.txt", "ONE\ntwo\nthree\n")
+    os.mkfifo(trees.tree("ann") / ".git/deskmate-head.pack")
+    assert trees.works(ann=[]) == [WorkInProgress("ann", frozenset({"list.txt"}))]
 
 
 def test_a_link_is_not_followed_out_of_a_tree(trees: Trees, tmp_path: Path) -> None:

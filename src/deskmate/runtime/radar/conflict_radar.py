@@ -41,6 +41,8 @@ class ConflictRadar:
     def __init__(self, team_state: TeamState, trees: MemberTrees) -> None:
         self._team_state, self._trees = team_state, trees
         self._edited: dict[str, EditedFiles] = {}
+        # What git said last, so that it is logged once.
+        self._trouble = ""
 
     async def keep(self) -> NoReturn:
         """Look after each change, until cancelled. Then look once more, so that the board is not left outdated."""
@@ -77,6 +79,9 @@ class ConflictRadar:
         try:
             works, conflicts = await self._trees.look(edited)
         except ToolError as error:
-            _LOG.warning("the trees of the team cannot be compared: %s", error)
+            if str(error) != self._trouble:
+                _LOG.warning("the trees of the team cannot be compared: %s", error)
+            self._trouble = str(error)
             return
+        self._trouble = ""
         await self._team_state.board.see_overlaps(overlaps_of(works, conflicts))

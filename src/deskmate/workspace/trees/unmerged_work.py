@@ -103,8 +103,10 @@ class UnmergedWork:
             return None
 
     async def _fetch(self, member: str, root: Path, commit: str, tip: str) -> None:
+        pack = f"{SAFE_GIT} pack-objects -q --revs --thin --stdout > {_PACK}"
         ran = await self._inside(member).run(
-            f"printf '%s\\n' {commit} ^{tip} | {SAFE_GIT} pack-objects -q --revs --thin --stdout > {_PACK}",
+            # The member may have put something else in its place, such as a pipe that nobody reads.
+            f"rm -rf {_PACK} && printf '%s\\n' {commit} ^{tip} | {pack}",
             timeout_seconds=_SECONDS,
             # A name of its own: a command ends what others of its name have left running.
             blob=f"{CHECKER}-f{secrets.token_hex(3)}.txt",
