@@ -128,8 +128,7 @@ class Model(Protocol):
 class Ran:
     """The result of a command: how it ended, what it printed, bounded, and the blob with all of its output.
 
-    `exit` is None if it was ended from outside: `ended` says why, and which limits it reached. `lines`: how many it
-    printed, if `output` is not complete.
+    `exit`: None if it was ended from outside, and `ended` says why. `lines`: how many it printed, if `output` is cut.
     """
 
     exit: int | None
@@ -143,8 +142,7 @@ class Workspace(Protocol):
     """The folder an agent works in, and nothing outside it.
 
     Paths are as a model gives them: relative to the root, or absolute. A path that resolves outside, or into a folder
-    of ours, raises ToolError that names it. It is checked and used on one descriptor, so nobody can change it in
-    between.
+    of ours, raises ToolError that names it. It is checked and used on one descriptor.
     """
 
     @property
@@ -361,6 +359,9 @@ class ToolContext(Protocol):
     @property
     def files(self) -> Mapping[str, str]:
         """The files this agent has read or written, path and fingerprint as it knows them."""
+
+    async def writer_of(self, path: str, fingerprint: str) -> str | None:
+        """Return the other member whose last change left a file with this fingerprint; None if that is unknown."""
 
     @property
     def skills(self) -> Mapping[str, Skill]:

@@ -73,7 +73,7 @@ async def home(
                     await team_state.roster.found(name)
                 async with task_group() as tasks:
                     if launchers:
-                        await teams.play(tasks, launchers, lambda team_state: None)
+                        await teams.play(tasks, launchers, lambda team_state: ())
                     yield teams
                     tasks.cancel_scope.cancel()
     finally:

@@ -37,6 +37,8 @@ LOOKS = (
     ["teams", "--json"],
     ["board"],
     ["board", "--json"],
+    ["conflicts"],
+    ["conflicts", "--json"],
     ["inbox", "alice"],
     ["inbox", "user"],
     ["inbox", "lead", "--json"],

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.messages import Envelope, Plain, SentImage
 from deskmate.core.team.roster_records import PolicySet, TeamFounded
-from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, Receipt, Returned
+from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
 
 HERE = Path(__file__).parent / "v3"
@@ -41,6 +42,7 @@ LEAD: list[Line] = [
 _AT = 1_700_000_000.0
 _RECEIPT = Receipt(command="pytest -q", workspace="/trees/demo/alice", exit=0, output="3 passed")
 _COMMITS = ("1f" * 20, "2e" * 20, "3d" * 20)
+MEETS = Overlap(kind="edits", members=("alice", "bob"), files=("größe.py",))
 BOARD: list[Line] = [
     Created(by="lead", at=_AT, task=1, subject="Write the parser", owner="alice", verify="pytest -q"),
     Claimed(by="alice", at=_AT + 1, task=1, epoch=0),
@@ -48,6 +50,7 @@ BOARD: list[Line] = [
     Returned(by="alice", at=_AT + 3, task=1, offer=3, reason="It conflicts with deskmate/demo in größe.py."),
     Offered(by="alice", at=_AT + 4, cause="alice:6.0", task=1, epoch=0, commit=_COMMITS[1], receipt=_RECEIPT),
     Completed(by="alice", at=_AT + 5, task=1, epoch=0, receipt=_RECEIPT, merged=_COMMITS[2]),
+    OverlapsSeen(by="lead", at=_AT + 6, overlaps=(MEETS,)),
 ]
 
 ROSTER: list[Line] = [

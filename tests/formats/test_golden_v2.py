@@ -16,6 +16,7 @@ from deskmate.core.log.records import Damaged, Record
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.prompt.prompts import Usage
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team import board_fold, members, roster_fold, roster_records, spending, tasks
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
@@ -47,8 +48,14 @@ SHAPES: tuple[type[BaseModel], ...] = (
     PlanVerdict,
     CapsSet,
     SentImage,
+    Overlap,
 )
-NEVER_SET = {("RosterLossAccepted", "by"), ("BoardLossAccepted", "cause"), ("Returned", "cause")}
+NEVER_SET = {
+    ("RosterLossAccepted", "by"),
+    ("BoardLossAccepted", "cause"),
+    ("Returned", "cause"),
+    ("OverlapsSeen", "cause"),
+}
 
 
 @pytest.fixture

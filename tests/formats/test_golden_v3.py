@@ -18,7 +18,7 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import HERE, LEAD, STREAMS, files
+from tests.formats.make_v3 import HERE, LEAD, MEETS, STREAMS, files
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -63,6 +63,10 @@ async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlSto
 async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: JsonlStore) -> None:
     task = fold(tasks.EMPTY, await store.read("board")).tasks[1]
     assert (task.status, task.merged, task.offer, task.returned) == (TaskStatus.COMPLETED, "3d" * 20, None, "")
+
+
+async def test_a_board_still_knows_where_work_meets(store: JsonlStore) -> None:
+    assert fold(tasks.EMPTY, await store.read("board")).overlaps == {MEETS: 7}
 
 
 def _remembered() -> Memory:

@@ -31,6 +31,8 @@ from deskmate.core.prompt.rendering import (
     damage_texts,
     told_texts,
 )
+from deskmate.core.radar.overlap_texts import overlap_news
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.messages import (
     KINDS,
     Broadcast,
@@ -47,7 +49,7 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 from deskmate.core.team.roster_records import Event, Joined, MemberIdle, MemberLeft
-from deskmate.core.team.tasks import Created, TaskEdited
+from deskmate.core.team.tasks import Created, OverlapsSeen, TaskEdited
 from deskmate.texts import filled, text
 from tests.texts.golden import compare
 from tests.texts.sample_team import BOARD, CREATED, FOUNDED, JOINED, JOINS, LOST, TEAM, WORK, board_of, roster_of
@@ -103,6 +105,22 @@ def test_what_an_owner_hears_of_its_tasks() -> None:
         "it stopped, in a transcript of an earlier version": told_texts(Nudged(task=2, epoch=1))[0],
     }
     compare("notices/tasks", titled(told))
+
+
+@pytest.mark.behaviour("radar")
+def test_what_a_member_hears_of_work_that_meets_its_own() -> None:
+    files = ("src/app.py", "src/größe.py")
+    meets = {
+        "somebody else changes the same files": Overlap(kind="edits", members=("alice", "bob"), files=files),
+        "its commits conflict with those of another": Overlap(kind="conflict", members=("alice", "bob"), files=files),
+        "its commits conflict with the branch": Overlap(kind="conflict", members=("alice",), files=files),
+        "the branch has changes in its files": Overlap(kind="moved", members=("alice",), files=files),
+    }
+    boards = {what: board_of(OverlapsSeen(by=LEAD, at=0, overlaps=(one,))) for what, one in meets.items()}
+    told = {what: overlap_news(board, TEAM, 0, "alice", runs=True)[0] for what, board in boards.items()}
+    moved = boards["the branch has changes in its files"]
+    told["the same, if it cannot run commands"] = overlap_news(moved, TEAM, 0, "alice", runs=False)[0]
+    compare("notices/overlaps", titled(told))
 
 
 @pytest.mark.behaviour("plan")

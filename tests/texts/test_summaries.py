@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.agent.entries import Compacted
+from deskmate.core.agent.entries import Compacted, Noticed
 from deskmate.core.prompt.compaction import summary_request, summary_text
 from deskmate.core.prompt.rendering import framed_summary
+from deskmate.core.radar.overlaps import Overlap
 from tests.texts.golden import compare
 from tests.texts.sample_team import BOARD, TEAM, TRANSCRIPTS, numbered, remembered
 
@@ -30,6 +31,21 @@ def test_a_lead_that_leads_another_team_reads_which_one() -> None:
     entries = numbered(*TRANSCRIPTS["lead"])
     away = replace(remembered(entries), away="web")
     compare("summaries/lead-away", summary_text(MODEL_TEXT, away, entries[:1], BOARD, TEAM))
+
+
+@pytest.mark.behaviour("radar")
+def test_a_summary_says_whose_work_meets_that_of_the_agent() -> None:
+    entries = numbered(*TRANSCRIPTS["teammate"])
+    told = Overlap(kind="edits", members=("alice", "erin"), files=("src/app.py",))
+    later = Overlap(kind="moved", members=("alice",), files=("src/app.py",))
+    board = replace(BOARD, overlaps={told: 1, later: 9})
+    memory = replace(remembered(entries), noticed=(1, 1))
+    whole = summary_text(MODEL_TEXT, memory, entries, board, TEAM)
+    [section] = [part for part in whole.split("\n\n") if part.startswith("Others change")]
+    compare("summaries/overlaps", section)
+    # What it has not answered yet has that line already.
+    unread = [*entries, (99, Noticed(text=section.splitlines()[1].removeprefix("- "), roster=1, board=1))]
+    assert "Others change" not in summary_text(MODEL_TEXT, memory, unread, board, TEAM)
 
 
 @pytest.mark.behaviour("compact-auto")

@@ -125,6 +125,10 @@ class ToolDesk:
     redaction: Redaction = SHAPES
     tree: MemberTree | None = None
     printed: LiveOutput = field(default_factory=LiveOutput)
+    writers: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    async def writer_of(self, path: str, fingerprint: str) -> str | None:
+        return self.writers.get((path, fingerprint))
 
     async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
         return Result(f"{agent_type} did: {prompt}")

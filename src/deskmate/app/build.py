@@ -36,7 +36,7 @@ from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.events import Feed
-from deskmate.runtime.merge_queue import MergeQueue
+from deskmate.runtime.running_team import Keeper, keepers_of
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -164,9 +164,9 @@ class TeamParts:
         team, redaction = self.team_state.roster.state.team, self.team_state.writer.redaction
         return TeamTrees(self.places, team, Path(self.workspace.root), environment(), self.sandbox, redaction)
 
-    def merge_queue(self) -> MergeQueue:
-        """Return the queue that merges the work of teammates with trees of their own."""
-        return MergeQueue(self.team_state, self._trees.target(), self.settings.check)
+    def keepers(self) -> tuple[Keeper, ...]:
+        """Return what merges and watches the work of teammates with trees of their own."""
+        return keepers_of(self.team_state, self._trees.target(), self._trees.unmerged(), self.settings.check)
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""

@@ -344,7 +344,7 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
         await teams.play(
             tasks,
             lambda team_state: _launchers(team_parts.in_team(team_state)),
-            lambda team_state: team_parts.in_team(team_state).merge_queue(),
+            lambda team_state: team_parts.in_team(team_state).keepers(),
         )
         yield agent
         tasks.cancel_scope.cancel()

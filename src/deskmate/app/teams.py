@@ -6,7 +6,7 @@ one of two states, or finishes the move.
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
@@ -23,8 +23,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.ports import Launcher
 from deskmate.runtime.events import TeamStarted
-from deskmate.runtime.merge_queue import MergeQueue
-from deskmate.runtime.running_team import RunningTeam
+from deskmate.runtime.running_team import Keeper, RunningTeam
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
@@ -34,7 +33,7 @@ from deskmate.stores.removal import remove_team
 from deskmate.trust.team_signature import Signing
 
 Launchers: TypeAlias = Callable[[TeamState], Mapping[str, Launcher]]
-Merges: TypeAlias = Callable[[TeamState], MergeQueue | None]
+Keepers: TypeAlias = Callable[[TeamState], Sequence[Keeper]]
 
 
 @frozen
@@ -62,7 +61,7 @@ class Teams:
         self._lock, self._moved = anyio.Lock(), anyio.Event()
         self._tasks: TaskGroup | None = None
         self._launchers: Launchers = lambda team_state: {}
-        self._merges: Merges = lambda team_state: None
+        self._keepers: Keepers = lambda team_state: ()
 
     @property
     def current(self) -> TeamState:
@@ -86,12 +85,12 @@ class Teams:
         for store in self._old:
             store.close()
 
-    async def play(self, tasks: TaskGroup, launchers: Launchers, merges: Merges) -> None:
-        """Run the teammates and the merge queue in these tasks from now on, also those of a team that is created later.
+    async def play(self, tasks: TaskGroup, launchers: Launchers, keepers: Keepers) -> None:
+        """Run the teammates and the keepers in these tasks from now on, also those of a team that is created later.
 
         Returns once present members are starting.
         """
-        self._tasks, self._launchers, self._merges = tasks, launchers, merges
+        self._tasks, self._launchers, self._keepers = tasks, launchers, keepers
         await tasks.start(self._new_run(self.first, self._store).keep)
         if named := self._named:
             running = self._new_run(named.team_state, named.store)
@@ -99,8 +98,8 @@ class Teams:
             await tasks.start(running.keep)
 
     def _new_run(self, team_state: TeamState, store: JsonlStore) -> RunningTeam:
-        write, merges = store.projections().write, self._merges(team_state)
-        return RunningTeam(team_state, self._launchers(team_state), write, merges)
+        write, keepers = store.projections().write, self._keepers(team_state)
+        return RunningTeam(team_state, self._launchers(team_state), write, keepers)
 
     async def found(self, name: str, description: str) -> None:
         """Create a team and move there. Raises Refused if a team of that name exists.

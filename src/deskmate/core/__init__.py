@@ -5,6 +5,7 @@ picture_formats  pictures that models can see: their media type and their size i
 log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow
 agent            what one agent knows and what it does next
+radar            warnings of conflicts between members that work in different trees
 policy           permission rules, secrets and trusted files
 prompt           what a model is asked, and how its context is kept small
 """

@@ -6,6 +6,7 @@ streams       live objects over the store: mailbox, board, roster, transcript, b
 team_state    what the agents of one team share in a process
 agent_parts   what one agent is made with: its model, tools, workspace and prompt
 running_team  a team that runs in this process: its teammates, its merge queue, and its readable copies
+radar         warnings of conflicts, while a team runs
 merge_queue   merges the work of members into the branch of their team
 team_players  keeps one running agent for every member that has not left
 supervisor    keeps one teammate running until it has left

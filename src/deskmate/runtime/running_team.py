@@ -1,26 +1,40 @@
 """A team that runs in this process: its teammates, its merge queue, and its readable copies."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import anyio
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
 from deskmate.ports import Launcher
-from deskmate.runtime.merge_queue import MergeQueue
+from deskmate.runtime.merge_queue import MergeQueue, MergeTarget
+from deskmate.runtime.radar.conflict_radar import ConflictRadar, MemberTrees
 from deskmate.runtime.streams.readable_copies import ReadableCopies, Write
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
 
 
+class Keeper(Protocol):
+    """Something that works for a team as long as it runs: its merge queue, its radar."""
+
+    async def keep(self) -> None:
+        """Work until cancelled."""
+
+
+def keepers_of(team_state: TeamState, target: MergeTarget, trees: MemberTrees, check: str) -> tuple[Keeper, ...]:
+    """Return what a team needs whose members may have trees of their own. `check`: as the merge queue takes it."""
+    return MergeQueue(team_state, target, check), ConflictRadar(team_state, trees)
+
+
 class RunningTeam:
-    """Runs the teammates of one team, merges their work, and writes its readable copies with `write`."""
+    """Runs the teammates of one team and what works for them, and writes its readable copies with `write`."""
 
     def __init__(
-        self, team_state: TeamState, launchers: Mapping[str, Launcher], write: Write, merges: MergeQueue | None = None
+        self, team_state: TeamState, launchers: Mapping[str, Launcher], write: Write, keepers: Sequence[Keeper] = ()
     ) -> None:
-        self._team_state, self._launchers, self._merges = team_state, launchers, merges
+        self._team_state, self._launchers, self._keepers = team_state, launchers, keepers
         self._copies = ReadableCopies(team_state, write)
         self._players: TeamPlayers | None = None
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
@@ -33,8 +47,8 @@ class RunningTeam:
                     self._players = TeamPlayers(self._team_state, self._launchers, tasks)
                     await tasks.start(self._players.keep)
                     tasks.start_soon(self._copies.keep)
-                    if self._merges:
-                        tasks.start_soon(self._merges.keep)
+                    for keeper in self._keepers:
+                        tasks.start_soon(keeper.keep)
                     task_status.started()
         finally:
             # Also if it is ended before the first copy was written.

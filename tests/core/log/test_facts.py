@@ -111,7 +111,7 @@ def test_every_stream_has_one_class_for_each_kind() -> None:
     assert {stream: len(set(kinds)) for stream, kinds in names.items()} == {
         "mail": 10,
         "roster": 9,
-        "board": 10,
+        "board": 11,
         "transcript": 18,
     }
     assert all(len(set(kinds)) == len(kinds) for kinds in names.values())

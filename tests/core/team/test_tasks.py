@@ -7,6 +7,7 @@ import pytest
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, encode
 from deskmate.core.prompt.task_lines import line
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import (
     EMPTY,
@@ -20,6 +21,7 @@ from deskmate.core.team.tasks import (
     Created,
     Deleted,
     Offered,
+    OverlapsSeen,
     Receipt,
     Released,
     Returned,
@@ -211,6 +213,7 @@ def test_no_subject_can_name_an_owner_or_a_blocker(subject: str, told: str) -> N
     assert line(EMPTY, Task(id=1, subject=subject, owner="bob")) == f"#1 [pending] {told} @bob"
 
 
+OVERLAP = Overlap(kind="conflict", members=("ann", "bob"), files=("a.py",))
 EVENTS: list[tuple[str, BoardEvent]] = [
     (
         "task_created",
@@ -234,6 +237,7 @@ EVENTS: list[tuple[str, BoardEvent]] = [
     ),
     ("task_deleted", Deleted(by="user", at=1.5, task=3)),
     ("accepted", BoardLossAccepted(by="user", at=1.5, number=7)),
+    ("overlaps_seen", OverlapsSeen(by="lead", at=1.5, overlaps=(OVERLAP,))),
 ]
 
 

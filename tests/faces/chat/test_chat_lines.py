@@ -180,6 +180,7 @@ async def test_tasks_and_cost_are_shown_as_their_commands_show_them(harness: App
     async with chat(harness) as typist:
         await hired(typist)
         assert await typist.types("/tasks") == ["team main: no tasks"]
+        assert await typist.types("/conflicts") == ["team main: no conflicts"]
         lines = await typist.types("/cost")
         assert [line.split()[0] for line in lines] == ["team", "member", "alice", "lead", "all"]
 

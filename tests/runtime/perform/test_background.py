@@ -170,9 +170,9 @@ async def test_the_end_of_one_that_printed_much_says_where_all_of_it_is() -> Non
 @pytest.mark.behaviour("background")
 async def test_a_turn_is_not_over_while_something_runs_in_the_background() -> None:
     gate = Gate(Ran(0, "built"))
-    harness = await AgentHarness.opened(
-        [started("make"), STILL, "Now it is over."], workspace=ScriptedWorkspace(commands={"make": gate})
-    )
+    # Reminded of the command, the lead waits for it.
+    script = playing(started("make"), STILL, about("TaskOutput", block=True), "Now it is over.", "Heard.")
+    harness = await AgentHarness.opened(script, workspace=ScriptedWorkspace(commands={"make": gate}))
     ends: list[object] = []
     async with task_group() as tasks:
 
@@ -180,11 +180,13 @@ async def test_a_turn_is_not_over_while_something_runs_in_the_background() -> No
             ends.append(await harness.turn("build"))
 
         tasks.start_soon(play)
-        await harness.until_status("waiting", "background")
+        await until(lambda: len(harness.scripted.prompts) == 3)
+        await turns()
         assert ends == []
         gate.open()
         await until(lambda: ends)
     assert ends == [Rest()]
+    assert await ended(harness) == [("completed", "built")]
 
 
 @pytest.mark.behaviour("background")

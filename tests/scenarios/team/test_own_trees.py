@@ -50,12 +50,12 @@ def seen(folder: Path) -> Mapping[str, bytes]:
     return {str(path): path.read_bytes() for path in (*kept, folder / ".git/index", folder / ".git/HEAD")}
 
 
-def lead(*members: str) -> MemberScript:
+def lead(*members: str, isolation: str = "own") -> MemberScript:
     """Spawn the members, give each a task, and wait until both are done."""
 
     def script(asked: Asked) -> Say:
         first = in_turn(
-            Say(calls=[spawn(name, isolation="own") for name in members]),
+            Say(calls=[spawn(name, isolation=isolation) for name in members]),
             Say(calls=[add_task(f"work of {name}", owner=name) for name in members]),
         )
         return first(asked)

@@ -7,6 +7,7 @@ import pytest
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
+from deskmate.tools.files.known_versions import KnownVersions
 from tests.tools.tool_desk import MemoryWorkspace, ToolDesk
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +78,61 @@ async def test_a_file_that_changed_since_it_was_read_is_left_alone_until_it_is_r
     await desk.use("read_file", path="a.py")
     await desk.use(name, **CHANGES[name])
     assert workspace.files == {"a.py": b"mine\n"}
+
+
+@pytest.mark.behaviour("radar")
+@pytest.mark.parametrize("name", CHANGES)
+async def test_an_agent_reads_who_changed_a_file_since_and_how(
+    desk: ToolDesk, workspace: MemoryWorkspace, name: str
+) -> None:
+    workspace.files["a.py"] = b"old\nsame\n"
+    await desk.use("read_file", path="a.py")
+    workspace.files["a.py"] = b"theirs\nsame\n"
+    desk.writers["a.py", fingerprint(b"theirs\nsame\n")] = "bob"
+    with pytest.raises(ToolError) as caught:
+        await desk.use(name, **CHANGES[name])
+    told = str(caught.value)
+    assert "by bob" in told
+    assert told.endswith("--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-old\n+theirs\n same")
+
+
+@pytest.mark.behaviour("radar")
+async def test_what_others_changed_is_shown_without_secrets_and_bounded(
+    desk: ToolDesk, workspace: MemoryWorkspace
+) -> None:
+    secret = "sk-ant-api03-" + "Zk3" * 31
+    workspace.files["a.py"] = b"old\n"
+    await desk.use("read_file", path="a.py")
+    workspace.files["a.py"] = "".join(f"line {n} {'x' * 50}\n" for n in range(5000)).encode()
+    with pytest.raises(ToolError) as long:
+        await desk.use("write_file", path="a.py", content="mine\n")
+    assert len(str(long.value)) < 6000
+    workspace.files["a.py"] = f"KEY = '{secret}'\n".encode()
+    with pytest.raises(ToolError) as caught:
+        await desk.use("write_file", path="a.py", content="mine\n")
+    assert secret not in str(caught.value)
+    assert "+KEY" in str(caught.value)
+
+
+@pytest.mark.behaviour("radar")
+async def test_a_file_that_is_no_text_any_more_is_refused_without_a_diff(
+    desk: ToolDesk, workspace: MemoryWorkspace
+) -> None:
+    workspace.files["a.py"] = b"old\n"
+    await desk.use("read_file", path="a.py")
+    workspace.files["a.py"] = b"\x00\x01"
+    with pytest.raises(ToolError) as caught:
+        await desk.use("write_file", path="a.py", content="mine\n")
+    assert "@@" not in str(caught.value)
+
+
+def test_old_versions_make_room_for_new_ones() -> None:
+    versions = KnownVersions(most_bytes=10)
+    first, second = versions.keep(b"12345"), versions.keep(b"67890")
+    versions.keep(b"12345")
+    third = versions.keep(b"abcde")
+    assert [versions.get(one) for one in (first, second, third)] == [b"12345", None, b"abcde"]
+    assert versions.get(versions.keep(b"more than there is room for")) is None
 
 
 class ChangedWhileWriting(MemoryWorkspace):

@@ -42,7 +42,7 @@ async def prune_trees(folder: Path | None, team: str | None = None) -> Pruned:
 def _remove(places: TreePlaces, tree: SeenTree) -> None:
     places.remove(Tree(tree.team, tree.member, tree.path))
     if not places.lacks_repository():
-        for kind in ("trees", "offers"):
+        for kind in ("trees", "offers", "heads"):
             places.let_go(tree.team, f"{kind}/{tree.member}")
 
 

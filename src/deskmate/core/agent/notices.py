@@ -11,6 +11,7 @@ from deskmate.core.agent.rules.task_fit import orphans_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import see_team, submit_plan, ways_to_end, write_to
 from deskmate.core.prompt.task_lines import authored_line, authors, listed, one_line, quoted
+from deskmate.core.radar.overlap_texts import overlap_news
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working, status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus
@@ -141,6 +142,20 @@ def moved_text(roster: RosterState) -> str:
             "it with TeamDelete."
         )
     return f"You are back in team '{roster.team}', your own team."
+
+
+def teammate_news(roster: RosterState, board: BoardState, memory: Memory) -> str:
+    """Return what is new to a teammate: who joined and left, and whose work meets its own. Empty if nothing is."""
+    since = memory.noticed
+    # If the transcript does not say which members the agent started with, everyone would count as new. So it is told of
+    # nobody.
+    joins = joins_and_leaves(roster, board, since[0], memory.name) if since[0] else ""
+    return "\n".join([*joins.splitlines(), *overlap_news(board, roster, since[1], memory.name, runs=runs(memory))])
+
+
+def runs(memory: Memory) -> bool:
+    """Tell whether an agent can run commands, as far as it was told."""
+    return not memory.work_mode.planning and "bash" not in (memory.work_mode.barred or ())
 
 
 def joins_and_leaves(roster: RosterState, board: BoardState, since: int, me: str) -> str:

@@ -6,11 +6,12 @@ A summary of its conversation ends with this, so that no summary can lose it. To
 from collections.abc import Mapping
 
 from deskmate.core.agent.memory import Memory
-from deskmate.core.agent.notices import taken
+from deskmate.core.agent.notices import runs, taken
 from deskmate.core.agent.work_mode import mode_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.prompt.task_lines import authored_line, one_line
+from deskmate.core.radar.overlap_texts import overlaps_known
 from deskmate.core.team.handshakes import ShownPlan
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import status_detail, status_word
@@ -59,6 +60,11 @@ def _task_line(board: BoardState, task: Task, name: str) -> str:
     if task.owner != name or task.status is not TaskStatus.IN_PROGRESS:
         return line
     return f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:\n{_indented(taken(task).text)}"
+
+
+def overlap_lines(memory: Memory, board: BoardState, roster: RosterState) -> list[str]:
+    """Return a line for each overlap of the agent's work with that of others that it was told, and that is still so."""
+    return overlaps_known(board, roster, memory.noticed[1], memory.name, runs=runs(memory))
 
 
 def mode_lines(memory: Memory) -> list[str]:

@@ -23,6 +23,7 @@ from deskmate.core.team.tasks import (
     Note,
     Offer,
     Offered,
+    OverlapsSeen,
     Released,
     Returned,
     Task,
@@ -83,13 +84,16 @@ def _step(board: BoardState, damaged: set[int], item: Item, before: int) -> tupl
         board = replace(board, next_id=max(board.next_id, event.task + 1))
     if isinstance(event, BoardLossAccepted) and not why:
         damaged.discard(event.number)
+    if isinstance(event, OverlapsSeen) and not why:
+        seen = {overlap: board.overlaps.get(overlap, number) for overlap in event.overlaps}
+        board = replace(board, overlaps=seen)
     return (_skip(board, number, why) if why else _note_cause(board, number, event)), changed
 
 
 def _signed(task: Task, event: BoardEvent, number: int) -> Task:
     """Return a task that names who changed it last, and in which record."""
     # If a task that is over loses an edge to a deleted task, that is not news.
-    is_news = task.is_open or (not isinstance(event, BoardLossAccepted) and event.task == task.id)
+    is_news = task.is_open or (not isinstance(event, BoardLossAccepted | OverlapsSeen) and event.task == task.id)
     return replace(task, changed_by=event.by, changed_in=number) if is_news else task
 
 
@@ -135,7 +139,7 @@ def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task
             task = replace(board.tasks[id], status=TaskStatus.DELETED, blocked_by=frozenset(), updated=at)
             yield replace(task, offer=None, deleted_by=by, deleted_in=number)
             yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
-        case BoardLossAccepted():
+        case BoardLossAccepted() | OverlapsSeen():
             return
         case unreachable:
             assert_never(unreachable)

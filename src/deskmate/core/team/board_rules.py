@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import assert_never
 
-from deskmate.core.log.names import IN_CHARGE, USER
+from deskmate.core.log.names import IN_CHARGE, LEAD, USER
 from deskmate.core.policy.secret_placeholders import refusal_to_run
 from deskmate.core.prompt.task_lines import ids
 from deskmate.core.team.task_fields import TEXTS
@@ -22,6 +22,7 @@ from deskmate.core.team.tasks import (
     Created,
     Deleted,
     Offered,
+    OverlapsSeen,
     Released,
     Returned,
     Task,
@@ -58,6 +59,8 @@ def breach(board: BoardState, event: BoardEvent) -> str | None:
         return _creating(board, event)
     if isinstance(event, BoardLossAccepted):
         return _accepting(board, event)
+    if isinstance(event, OverlapsSeen):
+        return None if event.by == LEAD else "Only the process that runs the team looks for conflicts."
     task = board.tasks.get(event.task)
     if task is None:
         return _unknown(board, event.task)
@@ -224,7 +227,9 @@ def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str |
         case Deleted(by=by, task=id):
             task = board.tasks[id]
             return _read_only(by) if reads_only and not _is_private(task, by) else _may_not_delete(by, task)
-        case Claimed() | Assigned() | Released() | Offered() | Returned() | Completed() | BoardLossAccepted():
+        case Claimed() | Assigned() | Released() | Offered() | Returned() | Completed():
+            return None
+        case BoardLossAccepted() | OverlapsSeen():
             return None
         case unreachable:
             assert_never(unreachable)

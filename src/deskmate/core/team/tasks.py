@@ -26,6 +26,7 @@ from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import known_name
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Json
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -144,6 +145,7 @@ class BoardState:
     working   member → the task it has in progress
     next_id   the number of the next task: no record can have used it, not even a lost one
     causes    cause → number of the record that was its first effect
+    overlaps  where the work of members in different trees meets → number of the record that said so first
     damaged   numbers of lost records that nobody has accepted
     skipped   the last few records that changed nothing, and why
     """
@@ -153,6 +155,7 @@ class BoardState:
     number: int = 0
     next_id: int = 1
     causes: Seen[int] = field(default_factory=Seen)
+    overlaps: Mapping[Overlap, int] = field(default_factory=dict)
     damaged: Set[int] = frozenset()
     skipped: tuple[str, ...] = ()
 
@@ -284,9 +287,15 @@ class BoardLossAccepted(BoardFact):
     number: int = Field(strict=True, ge=1)
 
 
-BoardEvent: TypeAlias = (
-    Created | TaskEdited | Claimed | Assigned | Released | Offered | Returned | Completed | Deleted | BoardLossAccepted
-)
+class OverlapsSeen(BoardFact):
+    """This is all work of members that meets now. It replaces what was seen before."""
+
+    type: Literal["overlaps_seen"] = "overlaps_seen"
+    overlaps: tuple[Overlap, ...]
+
+
+TaskEvent: TypeAlias = Created | TaskEdited | Claimed | Assigned | Released | Offered | Returned | Completed | Deleted
+BoardEvent: TypeAlias = TaskEvent | BoardLossAccepted | OverlapsSeen
 
 KINDS: tuple[type[BoardEvent], ...] = (
     Created,
@@ -299,6 +308,7 @@ KINDS: tuple[type[BoardEvent], ...] = (
     Completed,
     Deleted,
     BoardLossAccepted,
+    OverlapsSeen,
 )
 read_event: Callable[[Json], BoardEvent | Foreign] = reader(*KINDS)
 

@@ -9,6 +9,7 @@ from deskmate.app import Outcome
 from deskmate.core.log.names import USER
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import BoardState, Task
+from deskmate.faces.common.items.conflict_items import conflict_items
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.member_items import MemberItem, role_of, status_text
 from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items, teammates_in
@@ -67,7 +68,20 @@ def _task_row(item: TaskItem, colours: Mapping[str, str]) -> list[Cell | str]:
     task = item.task
     owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
     authors = teammates_in(task.created_by, task.editors)
-    return [f"#{task.id}", item.state, task.subject, item.blocked, owner, item.role, authors, item.proof]
+    waits = ", ".join(filter(None, [item.blocked, item.meets]))
+    return [f"#{task.id}", item.state, task.subject, waits, owner, item.role, authors, item.proof]
+
+
+def conflict_lines(team: str, board: BoardState, sheet: Sheet) -> list[CleanLine]:
+    """Return where the work of members with their own trees meets, conflicts first."""
+    items = conflict_items(team, board)
+    sure = sum(item.is_conflict for item in items)
+    counts = {"conflict": sure, "possible conflict": len(items) - sure}
+    found = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count)
+    return [
+        (Cell(f"team {team}: {found or 'no conflicts'}"),),
+        *sheet.lines([[item.who, item.what, item.files] for item in items], gives=2),
+    ]
 
 
 def open_line(tasks: Sequence[Task]) -> str:

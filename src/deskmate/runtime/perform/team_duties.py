@@ -26,13 +26,13 @@ from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import (
     changes_text,
     digest,
-    joins_and_leaves,
     lost_text,
     moved_text,
     no_plan_text,
     nudge_text,
     plan_nudge_text,
     taken,
+    teammate_news,
 )
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.work_mode import change_text
@@ -166,9 +166,9 @@ class TeamDuties:
         if lost:
             await self._transcript.record(Noticed(text=lost_text(board, lost), tasks=lost))
             return
-        since = self._transcript.memory.noticed
-        name = self._transcript.name
-        text = digest(roster, board, since) if name == LEAD else joins_and_leaves(roster, board, since[0], name)
+        memory = self._transcript.memory
+        is_lead = self._transcript.name == LEAD
+        text = digest(roster, board, memory.noticed) if is_lead else teammate_news(roster, board, memory)
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
     async def _move(self, away: str) -> None:

@@ -1,7 +1,4 @@
-"""Runs what a model asked for: journal, tool, result.
-
-A tool sees only the `CallContext` of its call.
-"""
+"""Runs what a model asked for: journal, tool, result. A tool sees only the `CallContext` of its call."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -26,8 +23,7 @@ from deskmate.core.policy.verdicts import verdict_on
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
-from deskmate.core.team import members
-from deskmate.core.team.members import Member
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
@@ -35,6 +31,7 @@ from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.live_words import tell_output
+from deskmate.runtime.radar.file_writers import writer_of
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
@@ -116,7 +113,7 @@ class CallContext:
         return self.team_state.board
 
     @property
-    def roster(self) -> members.RosterState:
+    def roster(self) -> RosterState:
         """The team's roster as last read."""
         return self.team_state.roster.state
 
@@ -147,6 +144,10 @@ class CallContext:
     def files(self) -> Mapping[str, str]:
         """The files this agent knows, as of now. An earlier call may have changed some."""
         return self.transcript.memory.files
+
+    async def writer_of(self, path: str, fingerprint: str) -> str | None:
+        """Return the other member whose last change left a file with this fingerprint."""
+        return await writer_of(self.team_state, self.me.name, path, fingerprint)
 
     async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
         """Run a subagent that has the id of this call."""

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from deskmate.core.log.facts import Foreign
-from deskmate.core.log.names import BOARD
+from deskmate.core.log.names import BOARD, LEAD
 from deskmate.core.log.records import Decision, Record
 from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team import board_fold, tasks
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import Member, recipient_refusal
@@ -27,6 +28,7 @@ from deskmate.core.team.tasks import (
     Created,
     Deleted,
     Offered,
+    OverlapsSeen,
     Receipt,
     Released,
     Returned,
@@ -188,6 +190,15 @@ class Board:
     async def accept(self, by: str, number: int) -> None:
         """Record that a person accepts the loss of a damaged record, so that work can be taken again."""
         await self._change(lambda _: BoardLossAccepted(by=by, at=self._now(), number=number), None)
+
+    async def see_overlaps(self, overlaps: tuple[Overlap, ...]) -> None:
+        """Record where the work of members meets, unless the board says the same."""
+
+        def event(board: tasks.BoardState) -> OverlapsSeen | None:
+            known = {*overlaps} == board.overlaps.keys()
+            return None if known else OverlapsSeen(by=LEAD, at=self._now(), overlaps=overlaps)
+
+        await self._change(event, None)
 
     # -- compare and set --------------------------------------------------------------------------
 

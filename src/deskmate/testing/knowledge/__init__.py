@@ -7,4 +7,5 @@ prompt_parts      which words of a prompt are ours
 team_facts        whether the members and tasks it tells are so
 told_phrases      the phrases by which a prompt tells a fact
 told_facts        whether what a prompt tells is so
+overlap_facts     whether what it tells of work that meets is so
 """

@@ -16,6 +16,7 @@ from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import envelopes, told_texts
 from deskmate.core.prompt.task_lines import line
 from deskmate.core.team.tasks import BoardState
+from deskmate.testing.knowledge.overlap_facts import false_overlaps, overlaps_told_twice
 from deskmate.testing.knowledge.prompt_parts import PromptPart, PromptParts, names
 from deskmate.testing.knowledge.team_facts import new_notices
 from deskmate.testing.knowledge.told_phrases import created_told, here_told, statuses_told, tasks_told
@@ -25,7 +26,7 @@ from deskmate.testing.knowledge.truth import Truth, call_of
 _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")
 # A sentence that says what cannot be used.
 _REFUSAL = re.compile(r"[^.\n]*\b(?:cannot use|does not work|have no)\b[^.\n]*")
-_ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
+_ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Aa]gree with|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
 _BLOB = re.compile(r"(?<!\S)(\S*blobs/[\w.-]+\w)")
 _REQUEST = re.compile(r"\brequest '?([\w-]+:\d+\.\d+)")
 _WORKSPACE = re.compile(r"(?<!\S)(/\S*[^\s.,;])")
@@ -102,6 +103,7 @@ def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
             yield from _false_result(part, truth)
     for notice in new_notices(parts, truth):
         yield from _false_tasks(notice, truth)
+        yield from false_overlaps(notice, truth.history, truth.me.name)
 
 
 def _false_result(part: PromptPart, truth: Truth) -> Iterator[str]:
@@ -156,6 +158,7 @@ def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
     for place, notice in enumerate(notices):
         for earlier in notices[:place] if id(notice) in news else ():
             yield from _lines_twice(earlier, notice, truth)
+            yield from overlaps_told_twice(earlier, notice, truth.history, truth.me.name)
 
 
 def _mail_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:

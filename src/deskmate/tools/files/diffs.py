@@ -1,4 +1,4 @@
-"""What changed, for a screen. The model does not see these diffs."""
+"""What changed, for a screen. The model sees such a diff only of what others changed."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher

@@ -37,15 +37,17 @@ from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.ports import Tool, ToolContext, Workspace
 from deskmate.texts import text
-from deskmate.tools.clip import counted, cut, fitting, lines_of
+from deskmate.tools.clip import clip, counted, cut, fitting, lines_of
 from deskmate.tools.files.diffs import diff
 from deskmate.tools.files.edits import EditedText, edit
 from deskmate.tools.files.file_kinds import BOM, read_text
+from deskmate.tools.files.known_versions import KnownVersions
 from deskmate.tools.tool_base import Arguments, Described
 
 MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000
 MAX_LINE_CHARS = 2000
+MAX_CHANGE_LINES, MAX_CHANGE_CHARS = 60, 4000
 
 
 class PathArguments(Arguments):
@@ -91,8 +93,11 @@ class EditArguments(PathArguments):
     replace_all: bool = Field(False, description="replace every occurrence")
 
 
+@frozen
 class FileTool(Described):
-    """A tool that works on one file."""
+    """A tool that works on one file. `versions`: files as they were last read and written with these tools."""
+
+    versions: KnownVersions
 
     async def attempt(self, arguments: PathArguments, context: ToolContext) -> Attempt:
         """Return the file that a call works on."""
@@ -116,7 +121,7 @@ class ReadFile(FileTool):
         """Return the lines asked for, or the picture. The agent then counts as having read the whole file."""
         path, _ = await context.workspace.locate(arguments.path)
         data = await context.workspace.read(arguments.path)
-        known = {path: fingerprint(data)}
+        known = {path: self.versions.keep(data)}
         if media_type := picture_type(data):
             image = await _keep_picture(path, data, media_type, context)
             return Result(f"{path}: {media_type}, {len(data):,} bytes", images=(image,), files=known)
@@ -207,7 +212,22 @@ class ChangingTool(EditingTool, ABC):
         if isinstance(prepared, Result):
             return prepared
         await context.workspace.write(arguments.path, prepared.data, known=prepared.known)
+        self.versions.keep(prepared.data)
         return prepared.result
+
+    async def _known(self, path: str, data: bytes, context: ToolContext) -> str:
+        """Return the fingerprint of `data`. Raises ToolError unless it is the one this agent last read."""
+        known, now = context.files.get(path), fingerprint(data)
+        if known is None:
+            raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
+        if known != now:
+            writer = await context.writer_of(path, now)
+            change = await to_thread.run_sync(_change_since, path, self.versions.get(known), data, context.redaction)
+            raise ToolError(
+                f"{path} was changed since you read it{f' by {writer}' if writer else ''}. "
+                f"Read it again, then make your change.{change}"
+            )
+        return known
 
     @abstractmethod
     async def _prepare(self, arguments: Any, context: ToolContext) -> _Prepared | Result:
@@ -220,7 +240,7 @@ class WriteFile(ChangingTool):
     async def _prepare(self, arguments: WriteArguments, context: ToolContext) -> _Prepared | Result:
         path, _ = await context.workspace.locate(arguments.path)
         old = await _standing(context.workspace, arguments.path)
-        known = _known(path, old, context) if old is not None else None
+        known = await self._known(path, old, context) if old is not None else None
         before = (old or b"").decode(errors="replace").removeprefix(BOM)
         change = await to_thread.run_sync(_overwritten, path, before, arguments.content, context.redaction)
         data = change.after.encode()
@@ -240,14 +260,18 @@ async def _standing(workspace: Workspace, path: str) -> bytes | None:
         return None
 
 
-def _known(path: str, data: bytes, context: ToolContext) -> str:
-    """Return the fingerprint of `data`. Raises ToolError unless it is the one this agent last read."""
-    known = context.files.get(path)
-    if known is None:
-        raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
-    if known != fingerprint(data):
-        raise ToolError(f"{path} was changed since you read it. Read it again, then make your change.")
-    return known
+def _change_since(path: str, before: bytes | None, now: bytes, redaction: Redaction) -> str:
+    """Return what somebody changed in a file, without secrets and bounded. Empty if that is unknown, or not a text."""
+    if before is None:
+        return ""
+    try:
+        old, new = (conceal(read_text(path, data).body, redaction) for data in (before, now))
+    except ToolError:
+        return ""
+    lines = lines_of(diff(path, old.show(old.body), new.show(new.body)))
+    rest = "Read the file to see all of it"
+    shown = clip(lines, rest, max_lines=MAX_CHANGE_LINES, max_chars=MAX_CHANGE_CHARS)
+    return f" This was changed:\n{shown}" if lines else ""
 
 
 class _Change(NamedTuple):
@@ -302,7 +326,7 @@ class EditFile(ChangingTool):
     async def _prepare(self, arguments: EditArguments, context: ToolContext) -> _Prepared | Result:
         path, _ = await context.workspace.locate(arguments.path)
         data = await context.workspace.read(arguments.path)
-        known = _known(path, data, context)
+        known = await self._known(path, data, context)
         text = read_text(path, data)
         if not text.faithful:
             raise ToolError(f"{path} is not UTF-8, and an edit would damage it. Convert it with bash first.")
@@ -325,8 +349,9 @@ def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
+    versions = KnownVersions()
     return [
-        ReadFile("read_file", text("tools/read_file"), ReadArguments),
-        WriteFile("write_file", text("tools/write_file"), WriteArguments),
-        EditFile("edit_file", text("tools/edit_file"), EditArguments),
+        ReadFile("read_file", text("tools/read_file"), ReadArguments, versions),
+        WriteFile("write_file", text("tools/write_file"), WriteArguments, versions),
+        EditFile("edit_file", text("tools/edit_file"), EditArguments, versions),
     ]

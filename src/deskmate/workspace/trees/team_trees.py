@@ -19,6 +19,7 @@ from deskmate.workspace.trees.own_tree import OwnTree
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
+from deskmate.workspace.trees.unmerged_work import UnmergedWork
 
 _SECONDS = 300.0
 
@@ -104,17 +105,21 @@ class TeamTrees:
         """Return the branch for the merge queue."""
         return BranchTarget(self.branch, self._scratch)
 
+    def unmerged(self) -> UnmergedWork:
+        """Return what members have not merged yet."""
+        return UnmergedWork(self._places, self.branch, self.folder, lambda member: self._workspace(member, as_=CHECKER))
+
     def _scratch(self) -> LocalWorkspace:
         tip = self.branch.tip()
         assert tip is not None, "something is merged into it"
         self._create(CHECKER, tip)
         return self._workspace(CHECKER)
 
-    def _workspace(self, name: str) -> LocalWorkspace:
+    def _workspace(self, name: str, *, as_: str = "") -> LocalWorkspace:
         return LocalWorkspace(
             self.folder(name),
             self._team,
-            name,
+            as_ or name,
             environ=self._environ,
             sandbox=self._sandbox,
             redaction=self._redaction,

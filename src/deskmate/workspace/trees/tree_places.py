@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -151,6 +151,15 @@ class TreePlaces:
         """Return the files of the user that git does not have, and that match the patterns of an option."""
         here = ("-c", "core.bare=false", f"--work-tree={self.workspace}")
         printed = self.user_git.run(*here, "ls-files", "-z", "--others", "--ignored", by, cwd=self.workspace)[1]
+        return {name for name in printed.split("\0") if name}
+
+    def ignored(self, names: Collection[str]) -> set[str]:
+        """Return those of these new files that git ignores here."""
+        if not names:
+            return set()
+        here = ("-c", "core.bare=false", f"--work-tree={self.workspace}")
+        words = ("check-ignore", "--no-index", "-z", "--stdin")
+        printed = self.user_git.run(*here, *words, text="\0".join(sorted(names)), fails=(1,), cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str) -> None:

@@ -24,7 +24,7 @@ from deskmate.core.agent.actions import (
     Take,
     Think,
 )
-from deskmate.core.agent.notices import changes_text, is_news_for_lead, joins_and_leaves
+from deskmate.core.agent.notices import changes_text, is_news_for_lead, teammate_news
 from deskmate.core.agent.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_TIME, TIME_IS_UP, OpenCall
 from deskmate.core.agent.rules.nudges import nudge
 from deskmate.core.agent.rules.quiet import next_task, quiet
@@ -270,12 +270,9 @@ def _plan_over(view: View) -> Action | None:
 
 def _has_news(view: View) -> bool:
     """Tell whether the team has news worth a line. The lead gets news only at the start of a turn."""
-    since = view.memory.noticed
     if view.me.kind is AgentKind.LEAD:
-        return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
-    # If the transcript does not say which members the agent started with, everyone would count as new. So it is told of
-    # nobody.
-    return bool(since[0]) and bool(joins_and_leaves(view.roster, view.board, since[0], view.me.name))
+        return not view.memory.steps and is_news_for_lead(view.roster, view.board, view.memory.noticed)
+    return bool(teammate_news(view.roster, view.board, view.memory))
 
 
 def _recall(view: View) -> Action | None:

@@ -1,4 +1,4 @@
-"""Merge, diff and trees, with their help. Docstrings of commands are their help."""
+"""Merge, diff, conflicts and trees, with their help. Docstrings of commands are their help."""
 
 import click
 
@@ -40,6 +40,22 @@ def diff(ctx: click.Context, /, team: str | None, part: str | None, stat: bool) 
     return tree_output.diff(ctx.meta["workspace"], team, part, stat=stat)
 
 
+@click.command()
+@click.argument("team", required=False, shell_complete=shell_completion.teams)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for programs.")
+@click.pass_context
+def conflicts(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
+    """Show which teammates of a TEAM change the same files in their own trees.
+
+    Their commits are merged on trial, with each other and with the branch of the team, while the team runs. Files that
+    are not committed yet count too. TEAM defaults to the team that was used last. Exits with 1 if commits conflict.
+    """
+    with importing():
+        from deskmate.faces.cli.trees import tree_output
+
+    return tree_output.conflicts(ctx.meta["workspace"], team, as_json=as_json)
+
+
 class TreesGroup(ShowingGroup):
     """The commands for trees."""
 
@@ -79,4 +95,4 @@ def prune(ctx: click.Context, /) -> int:
     return tree_output.prune(ctx.meta["workspace"])
 
 
-TREE_COMMANDS = (merge, diff, trees)
+TREE_COMMANDS = (merge, diff, conflicts, trees)

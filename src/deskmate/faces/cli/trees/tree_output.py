@@ -1,4 +1,4 @@
-"""What merge, diff and trees print."""
+"""What merge, diff, conflicts and trees print."""
 
 import sys
 from functools import partial
@@ -17,11 +17,14 @@ from deskmate.faces.common.handover.tree_reports import (
     not_merged_lines,
     size_words,
 )
+from deskmate.faces.common.items.conflict_items import conflict_items
+from deskmate.faces.common.listings import conflict_lines
 from deskmate.faces.common.text_tables import Cell, note, put, sheet_for
 from deskmate.queries.stream_reader import workspace_at
+from deskmate.queries.team_view import look_at_board
 from deskmate.queries.tree_view import SeenTree, is_team, look_at_diff, look_at_trees
 
-NOT_MERGED = 1
+NOT_MERGED = CONFLICTS = 1
 
 
 def merge(folder: Path | None, team: str | None, *, as_json: bool) -> int:
@@ -53,6 +56,19 @@ def diff(folder: Path | None, team: str | None, part: str | None, *, stat: bool)
         return 0
     sheet = sheet_for(sys.stdout)
     return put([sheet.painted(line) for line in diff_cells(seen.text)])
+
+
+def conflicts(folder: Path | None, team: str | None, *, as_json: bool) -> int:
+    """Print where the work of members meets. Return 1 if commits conflict."""
+    seen = look_at_board(folder, team)
+    items = conflict_items(seen.team, seen.board)
+    code = CONFLICTS if any(item.is_conflict for item in items) else 0
+    if as_json:
+        found = [item.overlap.model_dump(mode="json") for item in items]
+        fields = {"team": seen.team, "overlaps": found, "damage": list(seen.damage)}
+        return put([json_output.line(fields)], seen.damage) or code
+    sheet = sheet_for(sys.stdout)
+    return put(list(map(sheet.painted, conflict_lines(seen.team, seen.board, sheet))), seen.damage) or code
 
 
 def trees(folder: Path | None, team: str | None, *, as_json: bool) -> int:

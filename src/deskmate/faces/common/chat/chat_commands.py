@@ -72,6 +72,7 @@ _CONVERSATION = (
     ChatCommand(
         "diff", "/diff [FILE|NAME|#N]", "show what the team changed, in one file, by one member or for one task", most=1
     ),
+    ChatCommand("conflicts", "/conflicts", "show which teammates with their own trees change the same files"),
     ChatCommand("merge", "/merge", "merge the team's branch into yours, if teammates have their own trees"),
     ChatCommand(
         "rewind",

@@ -39,7 +39,7 @@ from deskmate.faces.common.chat.user_commands import (
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
-from deskmate.faces.common.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
 from deskmate.faces.common.rewind.rewind_command import rewind_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -249,6 +249,8 @@ class Talk:
                 return member_lines(session.team, self._members, sheet, time.time())
             case "tasks":
                 return board_lines(session.team, session.board, self._colours, sheet)
+            case "conflicts":
+                return conflict_lines(session.team, session.board, sheet)
             case "inbox":
                 look = partial(look_at_inbox, session.workspace, session.team, words[0] if words else LEAD)
                 seen = await anyio.to_thread.run_sync(look)

@@ -5,8 +5,10 @@ from enum import StrEnum
 from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE
+from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus, blockers
 from deskmate.core.values import frozen
+from deskmate.faces.common.items.conflict_items import short_words
 
 
 class TaskState(StrEnum):
@@ -22,10 +24,14 @@ class TaskState(StrEnum):
 
 @frozen
 class TaskItem:
-    """A task. `waits_for`: the tasks that it is blocked by and that are not completed."""
+    """A task. `waits_for`: the tasks that it is blocked by and that are not completed.
+
+    `overlaps`: where the work of its owner meets that of others, while the task is in progress.
+    """
 
     task: Task
     waits_for: tuple[int, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
 
     @property
     def state(self) -> TaskState:
@@ -50,6 +56,11 @@ class TaskItem:
         return f"blocked by {numbers(self.waits_for)}" if self.waits_for else ""
 
     @property
+    def meets(self) -> str:
+        """How its work meets that of others: `conflicts with bob`; empty if it does not."""
+        return short_words(self.task.owner or "", self.overlaps)
+
+    @property
     def role(self) -> str:
         """Whom it is for; empty if for anybody."""
         return f"for {self.task.role}" if self.task.role else ""
@@ -71,7 +82,13 @@ class TaskItem:
 
 def task_items(board: BoardState) -> tuple[TaskItem, ...]:
     """Return the tasks of a board by number, without deleted ones."""
-    return tuple(TaskItem(task, tuple(blockers(board, task))) for task in board.current)
+    return tuple(TaskItem(task, tuple(blockers(board, task)), _overlaps(board, task)) for task in board.current)
+
+
+def _overlaps(board: BoardState, task: Task) -> tuple[Overlap, ...]:
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return ()
+    return tuple(overlap for overlap in board.overlaps if task.owner in overlap.members)
 
 
 def teammates_in(created_by: str | None, editors: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from deskmate.core.prompt.task_lines import authors
 from deskmate.core.team.tasks import Task
+from deskmate.faces.common.items.conflict_items import short_words
 from deskmate.faces.common.items.task_items import TaskItem, TaskState
 from deskmate.faces.common.text_tables import ago
 from deskmate.faces.tui.drawing.item_painter import style_of
@@ -84,6 +85,8 @@ def _facts(item: TaskItem, cells: int, look: Look) -> Iterator[Line]:
         yield ((f"@{words(task.owner)}", style_of(task.owner, look.colours)),)
     if item.state is TaskState.IN_PROGRESS:
         yield ((ago(look.now - task.updated), "dim"),)
+    if item.meets:
+        yield ((words(item.meets) if cells >= _ROLE_CELLS else "!", "yellow"),)
     if item.role and cells >= _ROLE_CELLS and item.state is not TaskState.DONE:
         yield ((words(item.role), "dim"),)
     if item.proof and cells >= _PROOF_CELLS:
@@ -105,7 +108,7 @@ def below(item: TaskItem, cells: int, look: Look) -> list[Line]:
     # Repeat the subject only if it was cut.
     cut_off = words(task.subject) not in plain(head(item, 0, cells, look))
     lines = [*_text(task.subject if cut_off else ""), *_text(task.description, "dim")]
-    lines += [*_blocks(item, look), *_verified(item, look)]
+    lines += [*_blocks(item, look), *_meets(item), *_verified(item, look)]
     lines += [((note, ""),) for note in _notes(task)]
     given = f"{words(item.role)}, " if item.role else ""
     created = f"{given}created {ago(look.now - task.created)} ago {words(authors(task))}"
@@ -128,6 +131,12 @@ def _blocks(item: TaskItem, look: Look) -> Iterator[Line]:
         other = look.tasks.get(id_)
         what = f" {words(other.task.subject)} ({other.state})" if other else ""
         yield ((f"blocked by #{id_}", "yellow" if id_ in item.waits_for else "dim"), (what, "dim"))
+
+
+def _meets(item: TaskItem) -> Iterator[Line]:
+    for overlap in item.overlaps:
+        how = short_words(item.task.owner or "", (overlap,))
+        yield ((how, "yellow"), (f" in {words(', '.join(overlap.files))}", "dim"))
 
 
 def _verified(item: TaskItem, look: Look) -> Iterator[Line]:
