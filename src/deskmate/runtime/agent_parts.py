@@ -8,7 +8,7 @@ from deskmate.core.agent.entries import Started
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import is_offered
 from deskmate.core.policy.permissions import PermissionRule
-from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
@@ -25,6 +25,7 @@ class AgentParts:
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
     `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
+    `profiles`: the agent types that files describe, for a lead.
     """
 
     model: Model
@@ -39,6 +40,7 @@ class AgentParts:
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
+    profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""
@@ -59,4 +61,4 @@ class LeadTeams(Protocol):
         """Archive the team once none of its teammates runs, and go back to the first team. Return the archive."""
 
 
-MakeSubagent: TypeAlias = Callable[[str, str, AgentType], tuple[AgentParts, Started]]
+MakeSubagent: TypeAlias = Callable[[str, str, AgentProfile], tuple[AgentParts, Started]]

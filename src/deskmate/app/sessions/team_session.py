@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-from deskmate.app.build import check_model
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.parts.provider_models import check_model
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.shown_team import ShownTeam

@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple, TypeAlias
 from deskmate.core.agent.entries import Entry, Noticed, Nudged, Started, Took
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import LEFT_OUT, summary_request
-from deskmate.core.prompt.frames import MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE
+from deskmate.core.prompt.frames import INSTRUCTIONS, MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told
 from deskmate.core.prompt.rendering import SUMMARISED, told_texts
 
 Source: TypeAlias = Literal["system", "start", "notice", "summary", "mail", "words", "call", "result"]
 
 # Text by members, files and commands is in one of these frames, or in quotes.
-_FRAME = re.compile(rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES})\b.*?</\1>", re.DOTALL)
+_FRAME = re.compile(rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES}|{INSTRUCTIONS})\b.*?</\1>", re.DOTALL)
 _QUOTED = re.compile(r'"[^"\n]*"')
 # A line about a task. It contains the task's subject.
 _TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE | re.IGNORECASE)

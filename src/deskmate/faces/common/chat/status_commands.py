@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from deskmate import __version__
 from deskmate.app import choose_model
-from deskmate.app.build import window_of
+from deskmate.app.parts.provider_models import window_of
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.context_use import ContextUse, context_use
@@ -98,7 +98,9 @@ def config_lines(session: "TeamSession") -> list[str]:
         lines.append(f"settings of this project, which can only narrow yours: {project}")
     # Only what differs from the defaults: everything else is in the documentation.
     shown = settings.model_dump(
-        mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses", "key_places"}
+        mode="json",
+        exclude_defaults=True,
+        exclude={"file", "state", "claude_folder", "warnings", "addresses", "key_places"},
     )
     lines.append(f"model = {json.dumps(session.model)} ({_origin_of_model(session)})")
     lines += [

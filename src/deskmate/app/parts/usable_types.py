@@ -1,0 +1,44 @@
+"""Agent types with models that can be used."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from deskmate.app.parts.provider_models import check_price
+from deskmate.config import Settings, choose_model
+from deskmate.core.policy.trusted_files import Definition
+from deskmate.core.profiles.agent_profiles import AgentProfile
+from deskmate.errors import BadSettings
+from deskmate.trust.type_files import FoundTypes, types_of
+
+_LOG = logging.getLogger(__name__)
+
+
+def agent_types(workspace: Path, settings: Settings, definitions: Iterable[Definition]) -> FoundTypes:
+    """Return the agent types of the user and of these definitions. One whose model cannot be used has the team's."""
+    found = types_of(definitions, workspace, settings.agent_folders)
+    return FoundTypes({name: with_usable_model(one, settings) for name, one in found.profiles.items()}, found.problems)
+
+
+def logged_agent_types(
+    workspace: Path, settings: Settings, definitions: Iterable[Definition]
+) -> dict[str, AgentProfile]:
+    """Return the same by name. Each file that describes no agent type is logged."""
+    found = agent_types(workspace, settings, definitions)
+    for problem in found.problems:
+        _LOG.warning("Skipping an agent file: %s", problem)
+    return found.profiles
+
+
+def with_usable_model(profile: AgentProfile, settings: Settings) -> AgentProfile:
+    """Return an agent type without its model if that is not set up here."""
+    if profile.model is None:
+        return profile
+    try:
+        model = choose_model(settings, profile.model)
+        check_price(model, settings)
+    except BadSettings:
+        flaw = f"the model {profile.model} is not set up, so the model of the team is used"
+        return replace(profile, model=None, flaws=(*profile.flaws, flaw))
+    return replace(profile, model=model)
