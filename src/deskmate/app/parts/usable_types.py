@@ -1,4 +1,4 @@
-"""Agent types with models that can be used."""
+"""Agent types with models that can be used, and which of them are trusted."""
 
 import logging
 from collections.abc import Iterable
@@ -7,10 +7,12 @@ from pathlib import Path
 
 from deskmate.app.parts.provider_models import check_price
 from deskmate.config import Settings, choose_model
-from deskmate.core.policy.trusted_files import Definition
+from deskmate.core.policy.trusted_files import Approval, Definition
 from deskmate.core.profiles.agent_profiles import AgentProfile
+from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
-from deskmate.trust.type_files import FoundTypes, types_of
+from deskmate.trust.approvals import survey
+from deskmate.trust.type_files import FoundTypes, types_in, types_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,3 +44,24 @@ def with_usable_model(profile: AgentProfile, settings: Settings) -> AgentProfile
         flaw = f"the model {profile.model} is not set up, so the model of the team is used"
         return replace(profile, model=None, flaws=(*profile.flaws, flaw))
     return replace(profile, model=model)
+
+
+@frozen
+class ListedTypes:
+    """All agent types of a folder. `trusted`: the lead can start these. `untrusted`: it cannot, with how each compares
+    with what was approved. `problems`: why other files describe none.
+    """
+
+    trusted: tuple[AgentProfile, ...]
+    untrusted: tuple[tuple[AgentProfile, Approval], ...]
+    problems: tuple[str, ...]
+
+
+def list_types(folder: Path | None, settings: Settings) -> ListedTypes:
+    """Return all agent types of a folder and of the user, also those that need trust."""
+    found = survey(folder, settings.state, reads=True)
+    used = agent_types(found.workspace, settings, found.consent.definitions)
+    problems = list(used.problems)
+    fresh = [with_usable_model(one, settings) for one in types_in(found.fresh, problems)]
+    standing = [(one, approval) for one in fresh if (approval := found.unused[one.file])]
+    return ListedTypes(tuple(used.profiles.values()), tuple(standing), tuple(problems))

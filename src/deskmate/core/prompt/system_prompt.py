@@ -14,7 +14,7 @@ from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
-from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, unframed
+from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TYPES, unframed
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import BadInput
 from deskmate.texts import filled
@@ -155,7 +155,7 @@ def _values(parts: _Makings) -> dict[str, str]:
         "branch": _line(parts.environment.merges_into or ""),
         "members": ", ".join(others) or "nobody yet",
         "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
-        "types": "\n".join(_types(parts.types)),
+        "types": "\n".join([f"<{TYPES}>", *_types(parts.types), f"</{TYPES}>"]) if parts.types else "",
         "instructions": _instructions(parts),
         "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
         "notes": _notes(parts),
