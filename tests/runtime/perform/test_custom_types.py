@@ -1,18 +1,27 @@
 """Agents of a type that a file describes: what they are told and which tools they have."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from deskmate.core.agent.entries import Began, Did, Started
-from deskmate.core.log.names import LEAD
+from deskmate.core.agent.actions import Rest
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.profiles.agent_files import read_agent_file
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.core.team.roster_records import Joined
 from deskmate.testing import Say
-from tests.runtime.agent_harness import AgentHarness, is_subagent, lead_and_subagent, uses
+from tests.runtime.agent_harness import (
+    AgentHarness,
+    ScriptedWorkspace,
+    is_subagent,
+    lead_and_subagent,
+    run_forever,
+    uses,
+)
+from tests.runtime.conftest import Open
+from tests.runtime.team_process import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("agent-types")]
 
@@ -121,11 +130,16 @@ async def test_a_teammate_keeps_its_type_after_a_restart_without_the_file() -> N
 
 
 @pytest.mark.behaviour("subagent", "resume")
-async def test_a_subagent_that_was_cut_goes_on_as_the_same_type_without_the_file() -> None:
-    harness = await asked(profile("tools: Read, Grep"))
-    entries = await harness.entries(CALL)
-    (started,) = [entry for entry in entries if isinstance(entry, Started)]
-    assert started.made_of["tools"] == ["read_file", "grep"]
-    (began,) = [entry for entry in await harness.entries(LEAD) if isinstance(entry, Began)]
-    assert began.fixed[CALL][1] == "Read the diff."
-    assert any(isinstance(entry, Did) for entry in await harness.entries(LEAD))
+async def test_a_subagent_that_was_cut_goes_on_as_the_same_type_without_the_file(open_store: Open) -> None:
+    workspace = ScriptedWorkspace(commands={"hang": run_forever})
+    script = lead_and_subagent([sent()], [uses("bash", command="hang")])
+    harness = await AgentHarness.opened(
+        script, store=open_store(), workspace=workspace, profiles=profile("tools: Bash, Read")
+    )
+    async with harness.playing("go"):
+        await until(lambda: workspace.running)
+    again = replace(harness.restarted(lead_and_subagent(["Done."], ["I was cut."]), store=open_store()), profiles={})
+    assert await again.turn() == Rest()
+    before, after = (next(prompt for prompt in one.scripted.prompts if is_subagent(prompt)) for one in (harness, again))
+    assert (after.system, after.tools) == (before.system, before.tools)
+    assert await again.results() == [(CALL, True, "I was cut.")]

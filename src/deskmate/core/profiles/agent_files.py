@@ -107,6 +107,8 @@ def _flaws(fields: Mapping[str, str]) -> Iterator[str]:
     for key, values in known.items():
         if (written := fields.get(key, "")) and written.lower() not in values:
             yield f"{key} {ascii(written)[:80]} is unknown, so the usual one applies"
+    if not _MODEL.fullmatch(fields.get("model") or "inherit"):
+        yield "the name of its model is malformed, so the model of the team is used"
     if "skills" in fields:
         yield "skills are not used: only the lead has skills"
     if "mcpServers" in fields or "hooks" in fields:
