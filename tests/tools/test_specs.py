@@ -76,7 +76,7 @@ def test_a_schema_says_what_it_must_and_no_more() -> None:
     assert spec(task).schema["properties"]["subagent_type"] == {
         "type": "string",
         "default": "general-purpose",
-        "description": "general-purpose, Explore, Plan or a type from your instructions",
+        "description": "general-purpose, Explore, Plan or a listed type",
     }
 
 

@@ -9,6 +9,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, ToolError
+from tests.tools.calling_team import CallingTeam
 from tests.tools.mail_team import MailDesk, MailTeam
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("agent-types")]
@@ -108,3 +109,11 @@ async def test_a_call_that_runs_again_does_not_need_the_file_any_more(lead: Mail
     run = await lead.begin("Task", prompt="Review.", subagent_type="reviewer")
     lead.profiles.clear()
     assert await run() == Result("reviewer did: Review.")
+
+
+async def test_a_teammate_whose_type_has_no_bash_puts_no_command_on_the_board() -> None:
+    team = await CallingTeam.gathered()
+    await team.team_state.roster.join(Joined(name="dora", tools=("read_file", "write_file"), at=0.0))
+    dora = await team.seat("dora")
+    assert "you have no bash" in await dora.refused("TaskCreate", subject="Test it", description="x", verify="make")
+    assert "#1" in await dora.told("TaskCreate", subject="Test it", description="x")
