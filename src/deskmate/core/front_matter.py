@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from deskmate.core.values import frozen
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?\n)---[ \t]*(?:\r?\n(?P<body>.*))?\Z", re.DOTALL)
-_FIELD = re.compile(r"(?P<key>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*\r?")
+_FIELD = re.compile(r"(?P<key>[A-Za-z_-]+):(?P<value>.*)")
 # A value continues on lines that are indented. The items of a list need no indentation.
 _FOLD = re.compile(r"\r?\n(?:[ \t]+|(?=- ))")
 _BLOCK = re.compile(r"[>|][+-]?(?:[ \t]+|\Z)")
-# A comma or a space, but not in a pattern such as `Bash(git log:*)`.
-_BETWEEN = re.compile(r"[,\s]+(?![^()]*\))")
+# Anything up to a comma or a space, which may be in a pattern such as `Bash(git log:*)`.
+_WORD = re.compile(r"(?:\([^()]*\)|[^,\s])+")
 
 
 @frozen
@@ -33,7 +33,7 @@ def front_matter(text: str) -> FrontMatter | None:
     if not found:
         return None
     lines = [_FIELD.fullmatch(line) for line in _FOLD.sub(" ", found["front"]).split("\n")]
-    pairs = [(line["key"], _value(line["value"])) for line in lines if line]
+    pairs = [(line["key"], _value(line["value"].strip(" \t\r"))) for line in lines if line]
     repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return FrontMatter(dict(pairs), (found["body"] or "").strip(), repeated)
 
@@ -41,7 +41,7 @@ def front_matter(text: str) -> FrontMatter | None:
 def words_of(value: str) -> tuple[str, ...]:
     """Return the words of a list: `a, b`, `a b`, `[a, "b"]`, or an item per line."""
     inner = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-    words = (_value(word) for word in _BETWEEN.split(inner.strip()))
+    words = map(_value, _WORD.findall(inner))
     return tuple(word for word in words if word not in ("", "-"))
 
 

@@ -66,7 +66,7 @@ def test_a_list_in_brackets_is_read_and_a_type_that_plans_only_reads_as_a_subage
 def test_a_name_for_some_calls_of_a_tool_gives_no_tool() -> None:
     found = of(YAML_LISTS / "shell-user.md")
     assert found.tools == ("read_file", "grep")
-    assert found.flaws == ("Bash(git log:*) is for some calls only, so it gives no tool",)
+    assert found.flaws == ("these are for some calls only, so they give no tool: Bash(git log:*)",)
 
 
 def test_a_file_without_tools_gives_all_and_its_name_is_written_with_hyphens() -> None:
@@ -87,6 +87,8 @@ def test_a_file_without_tools_gives_all_and_its_name_is_written_with_hyphens() -
         ("tools: read_file, GREP", ("read_file", "grep")),
         ("tools: Write, Edit", ("write_file",)),
         ("tools: Bash(*)", ()),
+        ("tools: Bash(git log, Read", ("read_file",)),
+        ("tools: Bash(python -c 'f(x)'), Grep", ("grep",)),
     ],
 )
 def test_no_list_gives_more_tools_than_it_names(lines: str, tools: tuple[str, ...] | None) -> None:
@@ -167,3 +169,27 @@ def test_a_broken_file_is_refused_with_its_name_and_what_is_wrong(text: str, wor
     with pytest.raises(BadInput, match=words) as caught:
         read_agent_file(text, FILE, of_project=True)
     assert str(caught.value).startswith(FILE)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "tools: " + "a," * 100_000,
+        "tools: " + "Bash(x)," * 30_000,
+        "tools: " + "(" * 200_000,
+        "disallowedTools: " + "Bash(rm " * 20_000,
+        "color: " + " " * 200_000 + "x",
+        "model: " + "m" * 200_000,
+        "tools:" + "\n- x" * 50_000,
+    ],
+    ids=lambda fields: fields[:24].strip(),
+)
+def test_a_field_of_any_length_is_read_at_once_and_told_in_a_few_words(fields: str) -> None:
+    found = read(fields)
+    assert found.tools in (None, (), ("read_file", "write_file", "edit_file", "glob", "grep"))
+    assert sum(map(len, found.flaws)) < 2_000
+
+
+def test_a_description_of_spaces_and_examples_without_end_is_read_at_once() -> None:
+    text = "---\nname: x\ndescription: a" + " " * 100_000 + "some examples " * 10_000 + "\n---\n"
+    assert len(read_agent_file(text, FILE, of_project=True).description) <= DESCRIPTION_CAP

@@ -35,6 +35,8 @@ _COLOURS: Mapping[str, str] = {
     "pink": "bright_magenta",
     **{colour: colour for colour in COLOURS},
 }
+# Of a longer description, only the beginning can matter.
+_READ_OF_DESCRIPTION = 4_000
 # What follows is for a model that chooses between types. One sentence is enough here.
 _EXAMPLES = re.compile(r"\s*(?:(?:some\s+)?examples?\s*:?\s*)?<(?:example|commentary)\b.*", re.IGNORECASE | re.DOTALL)
 _MODEL = re.compile(r"[!-~]{1,200}")
@@ -78,7 +80,8 @@ def _name(written: str, file: str) -> str:
 
 
 def _description(written: str) -> str:
-    words = " ".join(_EXAMPLES.sub("", written.replace("\\n", " ")).split()) or " ".join(written.split())
+    whole = " ".join(written[:_READ_OF_DESCRIPTION].replace("\\n", " ").split())
+    words = _EXAMPLES.sub("", whole) or whole
     return words if len(words) <= DESCRIPTION_CAP else f"{words[: DESCRIPTION_CAP - 1]}…"
 
 

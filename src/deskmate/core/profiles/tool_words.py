@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.values import frozen
 
+_MOST_LISTED = 10
 _BASE = tuple(tool.name for tool in TOOLS.values() if tool.home == "base")
 _NAMES: Mapping[str, str] = {
     "read": "read_file",
@@ -44,12 +45,10 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
     """
     wanted = None if allowed is None else tuple(allowed)
     given, flaws = _given(wanted)
-    taken: set[str] = set()
-    for word in denied:
-        known = _known(word.partition("(")[0])
-        taken |= {known} if known else set()
-        if known and "(" in word:
-            flaws.append(f"{_shown(word)} is for some calls only, so {known} is left out as a whole")
+    known = {word: _known(word.partition("(")[0]) for word in denied}
+    taken = {*known.values()}
+    if partial := [word for word, tool in known.items() if tool and "(" in word]:
+        flaws.append(f"these are for some calls only, but take the whole tool away: {_listed(partial)}")
     left = [name for name in _BASE if name in given and name not in taken]
     if "edit_file" in left and "read_file" not in left:
         left.remove("edit_file")
@@ -61,21 +60,29 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
 def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
     if allowed is None or "*" in allowed:
         return set(_BASE), []
-    given, flaws, unknown = set[str](), list[str](), list[str]()
+    given, flaws, unknown, partial = set[str](), list[str](), list[str](), list[str]()
     for word in allowed:
         if known := _known(word):
             given.add(known)
         elif _known(word.partition("(")[0]):
-            flaws.append(f"{_shown(word)} is for some calls only, so it gives no tool")
+            partial.append(word)
         elif word.lower() not in _OF_TEAM:
-            unknown.append(_shown(word))
+            unknown.append(word)
     if unknown:
-        flaws.append(f"these tools do not exist here: {', '.join(dict.fromkeys(unknown))}")
+        flaws.append(f"these tools do not exist here: {_listed(unknown)}")
+    if partial:
+        flaws.append(f"these are for some calls only, so they give no tool: {_listed(partial)}")
     return given, flaws
 
 
 def _known(word: str) -> str | None:
     return _NAMES.get(word.lower())
+
+
+def _listed(words: Iterable[str]) -> str:
+    found = list(dict.fromkeys(words))
+    more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+    return f"{', '.join(map(_shown, found[:_MOST_LISTED]))}{more}"
 
 
 def _shown(word: str) -> str:
