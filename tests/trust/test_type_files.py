@@ -125,6 +125,15 @@ def test_nothing_is_opened_or_used_before_it_is_trusted_and_nothing_that_changed
     assert [(one.name, approval) for one, approval in listed.untrusted] == [("tidy", Approval.CHANGED)]
 
 
+def test_a_file_that_is_trusted_for_one_run_is_listed_as_used_in_that_run(place: Path, settings: Settings) -> None:
+    write(place / ".claude/agents", tidy=agent_file("tidy"))
+    whole = survey(place, settings.state, reads=True).whole
+    assert [one.name for one in list_types(place, settings, whole).trusted] == ["tidy"]
+    write(place / ".claude/agents", tidy=agent_file("tidy", body="Changed."))
+    listed = list_types(place, settings, whole)
+    assert (listed.trusted, [one.name for one, _ in listed.untrusted]) == ((), ["tidy"])
+
+
 def test_a_model_that_is_set_up_is_used_and_any_other_is_that_of_the_team(place: Path, settings: Settings) -> None:
     models = {"a": "claude-opus-4-1", "b": "sonnet", "c": "openai:gpt-5.5", "d": "inherit", "e": "\x1b[2J"}
     write(place / ".claude/agents", **{name: agent_file(name, f"model: {model}") for name, model in models.items()})

@@ -11,7 +11,7 @@ from deskmate.core.policy.trusted_files import Approval, Definition
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
-from deskmate.trust.approvals import survey
+from deskmate.trust.approvals import NO_CONSENT, Consent, survey
 from deskmate.trust.type_files import FoundTypes, types_in, types_of
 
 _LOG = logging.getLogger(__name__)
@@ -57,11 +57,16 @@ class ListedTypes:
     problems: tuple[str, ...]
 
 
-def list_types(folder: Path | None, settings: Settings) -> ListedTypes:
-    """Return all agent types of a folder and of the user, also those that need trust."""
+def list_types(folder: Path | None, settings: Settings, consent: Consent = NO_CONSENT) -> ListedTypes:
+    """Return all agent types of a folder and of the user, also those that need trust.
+
+    `consent`: files that a run uses, although the user may have trusted them for that run only.
+    """
     found = survey(folder, settings.state, reads=True)
-    used = agent_types(found.workspace, settings, found.consent.definitions)
+    in_run = [one for one in found.fresh if one in consent.definitions]
+    used = agent_types(found.workspace, settings, (*found.consent.definitions, *in_run))
     problems = list(used.problems)
-    fresh = [with_usable_model(one, settings) for one in types_in(found.fresh, problems)]
+    others = [one for one in found.fresh if one not in in_run]
+    fresh = [with_usable_model(one, settings) for one in types_in(others, problems)]
     standing = [(one, approval) for one in fresh if (approval := found.unused[one.file])]
     return ListedTypes(tuple(used.profiles.values()), tuple(standing), tuple(problems))

@@ -35,6 +35,7 @@ from deskmate.queries.stream_reader import title_at
 from deskmate.queries.team_view import Permitted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
+from deskmate.trust.approvals import NO_CONSENT, Consent
 
 
 class TeamSession(ABC):
@@ -76,6 +77,11 @@ class TeamSession(ABC):
     @abstractmethod
     def settings(self) -> Settings:
         """The settings that it was opened with."""
+
+    @property
+    def consent(self) -> Consent:
+        """Which files of the workspace it uses, as far as this process knows."""
+        return NO_CONSENT
 
     @property
     @abstractmethod

@@ -236,7 +236,9 @@ class Talk:
                 return await context_lines(session, words[0] if words else LEAD, sheet)
             case "agents":
                 members = member_lines(session.team, self._members, sheet, time.time())
-                listed = await anyio.to_thread.run_sync(list_types, session.workspace, session.settings)
+                listed = await anyio.to_thread.run_sync(
+                    list_types, session.workspace, session.settings, session.consent
+                )
                 return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
             case "config":
                 return _lines(config_lines(session))
