@@ -13,6 +13,7 @@ from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.profiles.agent_profiles import BUILT_IN
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Plain
@@ -43,7 +44,7 @@ class Desk:
 
     def prepare(self, prompt: str) -> Callable[[], Awaitable[str]]:
         """Return one run: a fresh agent with one tool goes to its end, in a transcript of its own; its words."""
-        parts, first = self.team_parts.subagent(f"{LEAD}:1.0", prompt, AgentType.GENERAL)
+        parts, first = self.team_parts.subagent(f"{LEAD}:1.0", prompt, BUILT_IN[AgentType.GENERAL])
         parts, numbers = _with_one_tool(parts), count(1)
 
         async def once() -> str:

@@ -16,7 +16,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.records import Item, Json, Make
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import Redaction
-from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.core.prompt.skills import Skill
@@ -229,10 +229,7 @@ class Launcher(Protocol):
 
 
 class Tasks(Protocol):
-    """The board, as a tool may use it. Every change has a cause: repeating it with the same cause does nothing.
-
-    Raises TaskRefused that says which rule; returns the task after the change.
-    """
+    """The board for tools. A change returns the task or raises TaskRefused. Repeating its cause does nothing."""
 
     @property
     def state(self) -> BoardState:
@@ -371,7 +368,10 @@ class ToolContext(Protocol):
     def background(self) -> Background:
         """What the agent has started without waiting for it."""
 
-    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
+    def profile_of(self, name: str) -> AgentProfile:
+        """Return the agent type of this name; raise BadInput that lists the names there are."""
+
+    async def run_subagent(self, prompt: str, profile: AgentProfile) -> Result:
         """Run a subagent and return its answer. Run again after a crash, it continues where it was."""
 
 

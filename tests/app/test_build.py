@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.build import _secure, check_model
+from deskmate.app.build import _secure
+from deskmate.app.parts.provider_models import check_model
 from deskmate.config import load
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadSettings, Refused

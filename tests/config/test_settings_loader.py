@@ -72,7 +72,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 def test_without_a_file_all_is_at_its_default(home: dict[str, str], tmp_path: Path) -> None:
     settings = load(home)
     assert settings == Settings(
-        file=tmp_path / ".config/deskmate/settings.toml", state=tmp_path / ".local/state/deskmate"
+        file=tmp_path / ".config/deskmate/settings.toml",
+        state=tmp_path / ".local/state/deskmate",
+        claude_folder=tmp_path / ".claude",
     )
     assert (settings.permission_mode, settings.max_steps, settings.max_cost) == (None, 200, None)
 
@@ -82,6 +84,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
     assert load(home) == Settings(
         file=file,
         state=Path(home["HOME"], ".local/state/deskmate"),
+        claude_folder=Path(home["HOME"], ".claude"),
         addresses={"openai": f"openai.base_url in {file}"},
         key_places={"anthropic": f"anthropic.key in {file}"},
         model="claude-opus-4-1",

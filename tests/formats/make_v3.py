@@ -11,9 +11,10 @@ from pathlib import Path
 
 from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.messages import Envelope, Plain, SentImage
-from deskmate.core.team.roster_records import PolicySet, TeamFounded
+from deskmate.core.team.roster_records import Joined, PolicySet, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -57,6 +58,17 @@ ROSTER: list[Line] = [
     PolicySet(by="user", mode=Mode.ACCEPT_EDITS, at=_AT),
     PolicySet(by="user", mode=Mode.PLAN, before_plan=Mode.DEFAULT, at=_AT + 1),
     TeamFounded(team="demo", fork_of="main", copied=2, at=_AT + 2),
+    Joined(
+        name="alice",
+        agent_type=AgentType.EXPLORE,
+        custom_type="code-reviewer",
+        instructions="Read the diff.\n\nSay what is wrong: größer 漢字.",
+        tools=("read_file", "grep"),
+        colour="magenta",
+        role="code-reviewer",
+        prompt="Review task 1.",
+        at=_AT + 3,
+    ),
 ]
 
 STREAMS: dict[str, tuple[str, list[Line]]] = {

@@ -10,6 +10,7 @@ from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import members, roster_fold, tasks
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import TaskStatus
@@ -58,6 +59,14 @@ async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversa
 async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlStore) -> None:
     roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
     assert (roster.mode, roster.before_plan) == (Mode.PLAN, {"": Mode.DEFAULT})
+
+
+async def test_a_teammate_of_a_custom_type_is_known_without_the_file_of_the_type(store: JsonlStore) -> None:
+    alice = roster_fold.fold(members.EMPTY, await store.read("roster")).members["alice"]
+    assert (alice.agent_type, alice.base_tools, alice.colour) == (AgentType.EXPLORE, ("read_file", "grep"), "magenta")
+    assert alice.joined is not None
+    assert alice.joined.custom_type == "code-reviewer"
+    assert alice.joined.instructions == "Read the diff.\n\nSay what is wrong: größer 漢字."
 
 
 async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: JsonlStore) -> None:

@@ -22,6 +22,7 @@ from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, ROSTER, USER, log, mail
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
 from deskmate.core.prompt.skills import Skill
@@ -126,6 +127,7 @@ class AgentHarness:
     caps: Caps = field(default_factory=Caps)
     skills: Mapping[str, Skill] = field(default_factory=dict)
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         writer, feed = LogWriter(self.store, self.clock), Feed()
@@ -147,6 +149,7 @@ class AgentHarness:
         workspace: Workspace | None = None,
         caps: Caps | None = None,
         skills: Mapping[str, Skill] | None = None,
+        profiles: Mapping[str, AgentProfile] | None = None,
     ) -> Self:
         """Found a team whose lead, and whose subagents, play a script."""
         harness = cls(
@@ -155,6 +158,7 @@ class AgentHarness:
             workspace or ScriptedWorkspace(),
             caps=caps or Caps(),
             skills=skills or {},
+            profiles=profiles or {},
         )
         await harness.team_state.roster.found("team")
         await harness.permit(mode=mode, attended=attended)
@@ -188,6 +192,7 @@ class AgentHarness:
             environment=Environment(workspace=self.workspace.root, attended=self.team_state.roster.state.attended),
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
+            profiles=self.profiles,
             places=TreePlaces(Path("state"), Path(self.workspace.root), {}),
             checkpoint=self.checkpoint,
         )

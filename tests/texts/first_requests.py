@@ -1,12 +1,13 @@
 """What the models of a team are really given: the prompts of agents that begin, taken from a team that runs."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from deskmate.app.build import TeamParts
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.prompt.system_prompt import Environment
 from deskmate.core.team.roster_records import Joined
@@ -35,27 +36,33 @@ class Library(AgentHarness):
         return replace(super().team_parts, environment=WHERE, team="main")
 
     @classmethod
-    async def begun(cls, *script: Step, mode: Mode = Mode.DEFAULT, delegate: bool = False) -> "Library":
-        harness = await cls.opened(list(script) or ["Done.", "Done.", "Done."], mode=mode, attended=True)
+    async def begun(
+        cls,
+        *script: Step,
+        mode: Mode = Mode.DEFAULT,
+        delegate: bool = False,
+        profiles: Mapping[str, AgentProfile] | None = None,
+    ) -> "Library":
+        said = list(script) or ["Done.", "Done.", "Done."]
+        harness = await cls.opened(said, mode=mode, attended=True, profiles=profiles)
         await harness.permit(delegate=delegate)
         return harness
 
 
-def _lead(*, mode: Mode = Mode.DEFAULT, delegate: bool = False) -> Callable[[], Awaitable[Prompt]]:
+def _lead(**more: Any) -> Callable[[], Awaitable[Prompt]]:
     async def first() -> Prompt:
-        harness = await Library.begun(mode=mode, delegate=delegate)
+        harness = await Library.begun(**more)
         await harness.turn("Move the service from REST to GraphQL.")
         return harness.scripted.prompts[0]
 
     return first
 
 
-def _teammate(agent_type: AgentType = AgentType.GENERAL, *, plan: bool = False) -> Callable[[], Awaitable[Prompt]]:
+def _teammate(**more: Any) -> Callable[[], Awaitable[Prompt]]:
     async def first() -> Prompt:
         harness = await Library.begun()
         roster = harness.team_state.roster
         await roster.join(Joined(name="bob", role="tests", prompt="Test it.", at=0.0))
-        more: dict[str, Any] = {"agent_type": agent_type, "plan": plan or None}
         await roster.join(Joined(name="alice", role="backend", prompt="Own the service.", at=0.0, **more))
         parts, started = harness.team_parts.teammate(roster.state.members["alice"])
         agent = await Agent.seat(harness.team_state, started, replace(parts, workspace=harness.workspace))
@@ -81,9 +88,18 @@ def _subagent(agent_type: AgentType) -> Callable[[], Awaitable[Prompt]]:
 FIRST: dict[str, Callable[[], Awaitable[Prompt]]] = {
     "lead": _lead(),
     "lead-delegating": _lead(delegate=True),
+    "lead-custom-types": _lead(
+        profiles={
+            "api-builder": AgentProfile("api-builder", "Builds services"),
+            "reviewer": AgentProfile("reviewer", "Reviews changes", tools=("read_file", "grep")),
+        }
+    ),
     "lead-planning": _lead(mode=Mode.PLAN),
     "teammate": _teammate(),
-    "teammate-explore": _teammate(AgentType.EXPLORE),
+    "teammate-explore": _teammate(agent_type=AgentType.EXPLORE),
+    "teammate-custom": _teammate(
+        custom_type="api-builder", instructions="Build small services.\n\nTest each.", tools=("bash", "read_file")
+    ),
     "teammate-planning": _teammate(plan=True),
     "subagent": _subagent(AgentType.GENERAL),
     "subagent-explore": _subagent(AgentType.EXPLORE),

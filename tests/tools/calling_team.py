@@ -12,7 +12,8 @@ from deskmate.core.agent.entries import Call, Did, Said, Started
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, call_id
-from deskmate.core.policy.tool_table import TOOLS, AgentType
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Message
@@ -111,8 +112,8 @@ class CallingTeam:
         def me() -> Member:
             return self.team_state.roster.state.members[name]
 
-        async def errand(call: str, prompt: str, agent_type: AgentType) -> Result:
-            return Result(f"{agent_type} did: {prompt}")
+        async def errand(call: str, prompt: str, profile: AgentProfile) -> Result:
+            return Result(f"{profile.name} did: {prompt}")
 
         # All there are: who may use which is for the rules of permission, which come before.
         tools = tools_for(me().kind, TOOLS)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from deskmate.core.agent.entries import Began, Call, Said, Started
@@ -12,7 +12,7 @@ from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, USER, call_id
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.team import members
 from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, Message
@@ -82,6 +82,7 @@ class MailDesk:
 
     fixed: tuple[str, ...] = ()
     again: bool = False
+    profiles: dict[str, AgentProfile] = field(default_factory=dict)
 
     @property
     def me(self) -> Member:
@@ -98,8 +99,11 @@ class MailDesk:
     async def join(self, joined: Joined) -> Member:
         return await self.live_roster.join(joined)
 
-    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
-        return Result(f"{agent_type} did: {prompt}")
+    def profile_of(self, name: str) -> AgentProfile:
+        return profile_of(name, self.profiles)
+
+    async def run_subagent(self, prompt: str, profile: AgentProfile) -> Result:
+        return Result(f"{profile.name} did: {prompt}")
 
     async def begin(self, name: str, /, **arguments: Any) -> Callable[[], Awaitable[Result]]:
         """Journal a call; return what runs it, as often as one likes, and records nothing."""

@@ -75,8 +75,8 @@ def test_a_schema_says_what_it_must_and_no_more() -> None:
     )
     assert spec(task).schema["properties"]["subagent_type"] == {
         "type": "string",
-        "enum": ["general-purpose", "Explore", "Plan"],
         "default": "general-purpose",
+        "description": "general-purpose, Explore, Plan or a listed type",
     }
 
 
@@ -102,7 +102,6 @@ def test_an_unknown_argument_is_refused(tool: Tool) -> None:
         ("edit_file", {"path": "a", "old_text": "", "new_text": "b"}),
         ("glob", {"pattern": ""}),
         ("grep", {"pattern": ""}),
-        ("Task", {"prompt": "look", "subagent_type": "Wizard"}),
         ("Task", {"prompt": ""}),
         ("TaskOutput", {"task_id": "b1", "timeout": 601}),
     ],

@@ -12,7 +12,8 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import SHAPES, Redaction
-from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
+from deskmate.core.policy.tool_table import TOOLS, AgentKind
+from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.tasks import Revision
@@ -120,6 +121,8 @@ class ToolDesk:
     kind: AgentKind = AgentKind.LEAD
     files: dict[str, str] = field(default_factory=dict)
     skills: Mapping[str, Skill] = field(default_factory=dict)
+    profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
     background: FakeJobs = field(default_factory=FakeJobs)
     call: str = "lead:12.0"
     redaction: Redaction = SHAPES
@@ -130,8 +133,11 @@ class ToolDesk:
     async def writer_of(self, path: str, fingerprint: str) -> str | None:
         return self.writers.get((path, fingerprint))
 
-    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
-        return Result(f"{agent_type} did: {prompt}")
+    def profile_of(self, name: str) -> AgentProfile:
+        return profile_of(name, self.profiles)
+
+    async def run_subagent(self, prompt: str, profile: AgentProfile) -> Result:
+        return Result(f"{profile.name} did: {prompt}")
 
     async def use(self, name: str, **arguments: Any) -> Result:
         """Run a tool as an agent of this kind has it, and remember what it made known."""

@@ -23,7 +23,7 @@ from deskmate.testing import FakeClock
 from deskmate.trust.approvals import Consent
 from deskmate.trust.project_files import (
     MOST_BYTES,
-    MOST_SKILLS,
+    MOST_FILES,
     branch_of,
     definitions_at,
     definitions_in,
@@ -138,10 +138,10 @@ def test_what_is_there_is_told_without_opening_any_of_it(tmp_path: Path) -> None
 def test_more_skills_than_anybody_looks_through_are_cut_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root = made(tmp_path.resolve(), *(f".deskmate/skills/s{number:03}/SKILL.md" for number in range(MOST_SKILLS + 1)))
+    root = made(tmp_path.resolve(), *(f".deskmate/skills/s{number:03}/SKILL.md" for number in range(MOST_FILES + 1)))
     found = definitions_in(root, root)
-    assert (len(found), found[-1].path) == (MOST_SKILLS, f".deskmate/skills/s{MOST_SKILLS - 1:03}/SKILL.md")
-    assert f"has {MOST_SKILLS + 1} skills" in caplog.text
+    assert (len(found), found[-1].path) == (MOST_FILES, f".deskmate/skills/s{MOST_FILES - 1:03}/SKILL.md")
+    assert f"has {MOST_FILES + 1} skills" in caplog.text
 
 
 def test_the_branch_is_that_of_a_repository_or_worktree_and_never_looked_for_above_the_workspace(

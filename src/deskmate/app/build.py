@@ -1,19 +1,21 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
+from deskmate.app.parts.provider_models import check_price, provider_model
 from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
-from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment, made_of
@@ -25,13 +27,12 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
-from deskmate.models.model_limits import limits_of
 from deskmate.models.preload import Preloading
 from deskmate.models.prices import price, reported_price
 from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
-from deskmate.ports import Clock, Model, ModelLimits, Store, Tool, Workspace
+from deskmate.ports import Clock, Model, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
@@ -57,8 +58,6 @@ from deskmate.workspace.trees.tree_places import TreePlaces
 if TYPE_CHECKING:
     import httpx2
 
-OUTPUT_TOKENS = 32_000
-
 
 @frozen
 class TeamParts:
@@ -68,6 +67,7 @@ class TeamParts:
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
+    `profiles`: the agent types that files describe, where the lead runs.
     """
 
     team: str
@@ -85,6 +85,7 @@ class TeamParts:
     lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -93,21 +94,21 @@ class TeamParts:
     @property
     def lead(self) -> AgentParts:
         """The parts of the lead."""
-        return self._parts(LEAD, AgentKind.LEAD, AgentType.GENERAL)
+        return self._parts(_THE_LEAD)
 
     def started(self) -> Started:
         """Return the lead's first entry."""
-        return Started(name=LEAD, made_of=self._makings(_unlisted(LEAD, AgentKind.LEAD, AgentType.GENERAL), self.lead))
+        return Started(name=LEAD, made_of=self._makings(_THE_LEAD, self.lead))
 
     def teammate(self, member: Member) -> tuple[AgentParts, Started]:
         """Return the parts of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
-        model = joined.model if joined else None
-        parts = self._parts(member.name, AgentKind.TEAMMATE, member.agent_type, model=model)
+        parts = self._parts(member, model=joined.model if joined else None)
         workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
         parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
-        makings = self._makings(member, parts)
+        own = {"custom_type": joined.custom_type or "", "instructions": joined.instructions or ""} if joined else {}
+        makings = self._makings(member, parts, **own)
         return parts, Started(
             name=member.name,
             prompt=joined.prompt if joined else "",
@@ -190,17 +191,22 @@ class TeamParts:
         set_.choose(other)
         return other.name
 
-    def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[AgentParts, Started]:
+    def subagent(self, call: str, prompt: str, profile: AgentProfile) -> tuple[AgentParts, Started]:
         """Return the parts of a subagent and its first entry."""
-        parts = self._parts(call, AgentKind.SUBAGENT, agent_type)
-        me = _unlisted(call, AgentKind.SUBAGENT, agent_type)
-        return parts, Started(name=call, prompt=prompt, made_of=self._makings(me, parts))
+        me = Member(call, AgentKind.SUBAGENT, profile.reach, "", "", None, WORKING, base_tools=profile.tools)
+        parts = self._parts(me, model=profile.model)
+        makings = self._makings(
+            me, parts, custom_type=profile.name if profile.prompt else "", instructions=profile.prompt
+        )
+        return parts, Started(name=call, prompt=prompt, made_of=makings)
 
-    def _parts(self, name: str, kind: AgentKind, agent_type: AgentType, *, model: str | None = None) -> AgentParts:
-        names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
+    def _parts(self, me: Member, *, model: str | None = None) -> AgentParts:
+        name, kind = me.name, me.kind
+        names = [tool for tool in me.tools() if self.skills or tool != "Skill"]
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
-        tools = ToolSet(kind, [*names, *plan], self._own_tools(kind) if agent_type is AgentType.GENERAL else ())
+        is_limited = me.agent_type is not AgentType.GENERAL or me.base_tools is not None
+        tools = ToolSet(kind, [*names, *plan], () if is_limited else self._own_tools(kind))
         budget, own = self.team_state.budget, self.settings.own_servers
         clock, over = self.team_state.writer.clock, partial(budget.over, name, steps=0)
         asked: Model = Timed(self.models(model), clock, lambda: budget.seconds_left, over)
@@ -211,6 +217,7 @@ class TeamParts:
             specs=tools.specs,
             workspace=self.workspace,
             skills=self.skills,
+            profiles=self.profiles,
             subagents=self.subagent if kind is AgentKind.LEAD else None,
             hires=self.hires,
             teams=self.teams if kind is AgentKind.LEAD else None,
@@ -223,7 +230,9 @@ class TeamParts:
     def _own_tools(self, kind: AgentKind) -> tuple[Tool, ...]:
         return self.tools + self.lead_tools if kind is AgentKind.LEAD else self.tools
 
-    def _makings(self, me: Member, parts: AgentParts) -> dict[str, object]:
+    def _makings(
+        self, me: Member, parts: AgentParts, *, custom_type: str = "", instructions: str = ""
+    ) -> dict[str, object]:
         file, notes = self.notes
         roster, name = self.team_state.roster.state, me.name
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
@@ -243,30 +252,14 @@ class TeamParts:
             notes=notes,
             notes_file=file,
             skills=self.skills.values(),
+            custom_type=custom_type,
+            instructions=instructions,
+            types=self.profiles.values() if me.kind is AgentKind.LEAD else (),
         )
 
 
-def _unlisted(name: str, kind: AgentKind, agent_type: AgentType) -> Member:
-    """Return a member with what its prompt needs, for an agent that is not on the roster or not read from it yet."""
-    return Member(name, kind, agent_type, "", "", None, WORKING)
-
-
-def check_model(settings: Settings) -> None:
-    """Raise BadSettings if no model can be used, or if there is a cap on cost and no price is known."""
-    for name in (choose_model(settings), choose_fallback(settings)):
-        if name:
-            check_price(name, settings)
-
-
-def check_price(name: str, settings: Settings) -> None:
-    """Raise BadSettings if there is a cap on cost and the price of a model is not known."""
-    caps = {"--max-cost": settings.max_cost, "max_member_cost": settings.max_member_cost}
-    set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
-    if set_ and price(name, Usage(), settings.prices) is None:
-        raise BadSettings(
-            f"The price of {name} is not known, so {set_} cannot be enforced",
-            f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
-        )
+# With what its prompt needs. The roster may not be read yet.
+_THE_LEAD = Member(LEAD, AgentKind.LEAD, AgentType.GENERAL, "", "", None, WORKING)
 
 
 async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:
@@ -356,42 +349,7 @@ def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name:
     """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
     fallback = choose_fallback(settings)
     return Retrying(
-        _provider(choose_model(settings, name), settings, client),
+        provider_model(choose_model(settings, name), settings, client),
         clock,
-        fallback=None if fallback is None else _provider(fallback, settings, client),
+        fallback=None if fallback is None else provider_model(fallback, settings, client),
     )
-
-
-def _provider(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
-    provider, _, model = name.partition(":")
-    at = settings.provider_of(name)
-    key = at.key.get_secret_value() if at.key else None
-    where: dict[str, Any] = {"origin": settings.origin_of(name)} | ({"base_url": at.base_url} if at.base_url else {})
-    if provider == "anthropic":
-        # Import a wire format only if it is used.
-        from deskmate.models.wires.anthropic import AnthropicModel
-
-        thinking = settings.thinking_tokens or 0
-        limits = _limits(name, settings, thinking)
-        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
-    from deskmate.models.wires.openai import OpenAIModel
-
-    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
-
-
-def window_of(name: str, settings: Settings) -> int:
-    """Return how many tokens fit into the context of a `provider:model`."""
-    return _known_limits(name, settings).window
-
-
-def _known_limits(name: str, settings: Settings) -> ModelLimits:
-    own = settings.models.get(name)
-    return limits_of(name, window=own.window if own else None)
-
-
-def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
-    own, limits = settings.models.get(name), _known_limits(name, settings)
-    # A provider counts the maximum output against the window. An answer that needs more continues in the next step.
-    wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
-    output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
-    return ModelLimits(limits.window, output)

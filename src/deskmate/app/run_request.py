@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from deskmate.app.build import check_model, check_price
+from deskmate.app.parts.provider_models import check_model, check_price
 from deskmate.config import Settings, choose_model
 from deskmate.core.agent.work_mode import RESULT_TOOL
 from deskmate.core.log.names import LEAD, USER, new_name

@@ -13,6 +13,7 @@ from anyio import CancelScope
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request, set_up
 from deskmate.app.teammate_process import in_processes
@@ -204,7 +205,10 @@ async def _team_parts(
         by_name, own = given.models, Chosen(Retrying(model, teams.first.writer.clock))
         given = replace(given, models=lambda name: by_name(name) if name else own)
     save = saving_of(place, teams.home, settings, sandbox, teams.first.writer.redaction)
-    return replace(given, teams=teams, tools=request.tools, lead_tools=request.lead_tools, checkpoint=save)
+    profiles = logged_agent_types(place, settings, request.consent.definitions)
+    return replace(
+        given, teams=teams, tools=request.tools, lead_tools=request.lead_tools, checkpoint=save, profiles=profiles
+    )
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
+from deskmate.trust.approvals import Consent
 
 __all__ = ["Answer", "Session", "attended", "session_with"]
 
@@ -142,6 +143,11 @@ class Session(TeamSession):
     def settings(self) -> Settings:
         """The settings that it was opened with."""
         return self._team_parts.settings
+
+    @property
+    def consent(self) -> Consent:
+        """Which files of the workspace it uses."""
+        return self._team_parts.consent
 
     @property
     def home(self) -> str:

@@ -179,14 +179,15 @@ class Settings(Written):
     """The user's settings, checked.
 
     `permission_mode`, `delegate`: None keeps those of the team. `models` is by `provider:model`. `file`: the settings
-    file, which may not exist. `state`: the folder for data of Deskmate that belongs to no workspace. `widest_mode`: the
-    widest mode that the project allows. `warnings`: what the user should be told. `colour`: whether to use colours.
-    `addresses`, `key_places`: where the address and the key of a provider were set, by provider, as far as that is
-    known.
+    file, which may not exist. `state`: the folder for data of Deskmate that belongs to no workspace. `claude_folder`:
+    Claude Code's own folder, if known. `widest_mode`: the widest mode that the project allows. `warnings`: what the
+    user should be told. `colour`: whether to use colours. `addresses`, `key_places`: where the address and the key of a
+    provider were set, by provider, as far as that is known.
     """
 
     file: Path
     state: Path
+    claude_folder: Path | None = None
     widest_mode: Mode | None = None
     warnings: tuple[Problem, ...] = ()
     colour: bool = True
@@ -245,6 +246,12 @@ class Settings(Written):
         """The folder of the user's own skills, which may not exist."""
         return self.file.parent / "skills"
 
+    @property
+    def agent_folders(self) -> tuple[Path, ...]:
+        """The folders of the user's own agent files, the best first. They may not exist."""
+        claude = () if self.claude_folder is None else (self.claude_folder / "agents",)
+        return (self.file.parent / "agents", *claude)
+
     def origin_of(self, model: str) -> tuple[str, str, str]:
         """Return where the address and the key of a model were set, empty if not, and a model of its provider."""
         provider = model.partition(":")[0]
@@ -259,6 +266,12 @@ class Settings(Written):
 def config_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder of the user's settings, which may not exist."""
     return _own_folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def claude_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of Claude Code's own settings, which may not exist."""
+    chosen = Path(environ.get("CLAUDE_CONFIG_DIR", ""))
+    return chosen if chosen.is_absolute() else Path(environ.get("HOME") or "/") / ".claude"
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:

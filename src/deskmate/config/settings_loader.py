@@ -21,6 +21,7 @@ from deskmate.config.settings import (
     Settings,
     Table,
     Written,
+    claude_folder,
     config_folder,
     state_folder,
 )
@@ -60,7 +61,13 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
         _check(layer, place)
         merged = _over(merged, layer)
     warnings = _warnings(written, file) if readable else ()
-    own = {"file": file, "state": state_folder(environ), "warnings": warnings, "colour": wants_colour(environ)}
+    own = {
+        "file": file,
+        "state": state_folder(environ),
+        "claude_folder": claude_folder(environ),
+        "warnings": warnings,
+        "colour": wants_colour(environ),
+    }
     settings = Settings.model_validate({**merged, **own})
     return settings.model_copy(
         update={field: _places(settings, environ, setting) for field, setting in _PLACED.items()}

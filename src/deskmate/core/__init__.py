@@ -1,11 +1,13 @@
 """The rules of Deskmate, as pure functions of values. No await, no clock, no files, no logging.
 
 values           how immutable classes are made
+front_matter     the fields at the start of a Markdown file
 picture_formats  pictures that models can see: their media type and their size in pixels
 log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 policy           permission rules, secrets and trusted files
+profiles         agent types, and the files that describe them
 prompt           what a model is asked, and how its context is kept small
 """

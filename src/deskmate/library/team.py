@@ -57,9 +57,9 @@ class Team:
     `name`: each run is a new team: NAME, NAME-2, ... By default the name is main. `model`: `provider:model`, or any
     object with the methods of `Model`. `tools`: functions, plain or made with `@tool`, for the lead and every teammate
     that may do more than read. `teammates`, `tasks`: who and what is there from the start. The lead can add more.
-    `workspace`: the folder to work in, by default the current one. `trust`: use the notes, settings and skills of the
-    workspace even if the user has not approved them. `settings`: by default the user's own, see `load_settings`. The
-    remaining arguments override those.
+    `workspace`: the folder to work in, by default the current one. `trust`: use the notes, settings, skills and
+    agent files of the workspace even if the user has not approved them. `settings`: by default the user's own, see
+    `load_settings`. The remaining arguments override those.
     """
 
     def __init__(

@@ -16,7 +16,8 @@ from deskmate.core.agent.rules.end_of_run import end_of_run
 from deskmate.core.agent.rules.quiet import is_at_rest, turn_is_over
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
-from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.members import Member
 from deskmate.core.team.status import WORKING, Left, Parked
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
@@ -172,12 +173,12 @@ def _in_current_team(work: AgentWork) -> AgentWork:
 
 
 async def _run_subagent(
-    team_state: TeamState, parts: AgentParts, call: str, prompt: str, agent_type: AgentType
+    team_state: TeamState, parts: AgentParts, call: str, prompt: str, profile: AgentProfile
 ) -> Result:
     """Run a subagent to its end and return its answer. One that began before continues where it was."""
     assert parts.subagents is not None, "who has the tool has subagents"
-    own, started = parts.subagents(call, prompt, agent_type)
-    member = Member(call, AgentKind.SUBAGENT, agent_type, "", "", None, WORKING)
+    own, started = parts.subagents(call, prompt, profile)
+    member = Member(call, AgentKind.SUBAGENT, profile.reach, "", "", None, WORKING, base_tools=profile.tools)
     agent = await Agent.seat(team_state, started, own, member)
     end = await agent.play(until_rest=True)
     if isinstance(end, Rest) and isinstance(end.status, Parked):

@@ -8,7 +8,7 @@ from deskmate.core.agent.entries import Started
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import is_offered
 from deskmate.core.policy.permissions import PermissionRule
-from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
@@ -27,6 +27,7 @@ class AgentParts:
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
     `checkpoint`: saves the files of the workspace before a lead acts on the message of the user in this entry. It must
     not raise.
+    `profiles`: the agent types that files describe, for a lead.
     """
 
     model: Model
@@ -42,6 +43,7 @@ class AgentParts:
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""
@@ -62,4 +64,4 @@ class LeadTeams(Protocol):
         """Archive the team once none of its teammates runs, and go back to the first team. Return the archive."""
 
 
-MakeSubagent: TypeAlias = Callable[[str, str, AgentType], tuple[AgentParts, Started]]
+MakeSubagent: TypeAlias = Callable[[str, str, AgentProfile], tuple[AgentParts, Started]]

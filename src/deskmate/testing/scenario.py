@@ -30,7 +30,14 @@ from deskmate.testing.team_scripts import MemberScript, member_of
 
 _NO_FAULTS: Plan = MappingProxyType({})
 # What the user of this machine may have set, and what a scenario must not see.
-_UNSET = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "DESKMATE_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_UNSET = (
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "DESKMATE_MODEL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+)
 _SETTINGS = {"permission_mode": "dontAsk", "sandbox": False}
 
 

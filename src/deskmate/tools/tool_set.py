@@ -4,13 +4,18 @@ A first request needs only what the model reads of a tool. That is in files: the
 argument classes make. So the request is on its way before any tool is imported.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.policy.tool_table import TOOLS, AgentKind
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.ports import Tool
 from deskmate.texts import schemas_for, text_for
 from deskmate.tools.tool_base import spec
+
+_BASE = frozenset(tool.name for tool in TOOLS.values() if tool.home == "base")
+_OF_FILES = _BASE - {"bash"}
+_SENTENCE = re.compile(r"(?<=\.) ")
 
 
 def tools_for(kind: AgentKind, names: Iterable[str]) -> tuple[Tool, ...]:
@@ -38,8 +43,17 @@ class ToolSet(Mapping[str, Tool]):
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""
-        ours = (ToolSpec(name, text_for(f"tools/{name}", self._kind), self._schemas[name]) for name in self._names)
+        ours = (ToolSpec(name, self._text(name), self._schemas[name]) for name in self._names)
         return (*ours, *map(spec, self._own.values()))
+
+    def _text(self, name: str) -> str:
+        """Return the description of a tool. Sentences about tools for files that are not there are left out."""
+        text, missing = text_for(f"tools/{name}", self._kind), _OF_FILES.difference(self._names)
+        if not missing or name not in _BASE:
+            return text
+        named = re.compile(rf"\b(?:{'|'.join(missing)})\b")
+        lines = ([part for part in _SENTENCE.split(line) if not named.search(part)] for line in text.split("\n"))
+        return "\n".join(" ".join(parts) for parts in lines if parts)
 
     def __getitem__(self, name: str) -> Tool:
         if name in self._own:

@@ -1,4 +1,4 @@
-"""Notes, settings and skills of a workspace, and what an agent is told about its environment.
+"""Notes, settings, skills and agent files of a workspace, and what an agent is told about its environment.
 
 Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
 which of them count. Skills in the user's own folder are read here, too.
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.policy.trusted_files import NOTES, SETTINGS, SKILL, SKILLS, Definition
+from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILLS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -22,7 +22,7 @@ from deskmate.workspace.workspace_files import content
 
 # Nobody reads more than this before approving it.
 MOST_BYTES = 256_000
-MOST_SKILLS = 100
+MOST_FILES = 100
 # Longer than any path or branch name.
 _MOST_OF_GIT = 4096
 _LOG = logging.getLogger(__name__)
@@ -31,17 +31,19 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, SKILLS) if os.path.lexists(workspace / path))
+    there = (path for path in (SETTINGS, SKILLS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
     return [*([notes] if notes else []), *there]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
-    """Return the definitions of a workspace: the notes nearest to a folder, the settings, the skills.
+    """Return the definitions of a workspace: the notes nearest to a folder, settings, skills, agent files.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
-    others = definitions_at(workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace)])
+    others = definitions_at(
+        workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace), *_agent_paths(workspace)]
+    )
     return (*([notes] if notes else []), *others)
 
 
@@ -72,17 +74,36 @@ def _notes_paths(workspace: Path, folder: Path) -> Iterator[str]:
 
 
 def _skill_paths(workspace: Path) -> list[str]:
+    found = _there(workspace, (f"{SKILLS}/{name}/{SKILL}" for name in _names_in(workspace / SKILLS, SKILLS)))
+    return first_files(found, SKILLS, "skills")
+
+
+def _agent_paths(workspace: Path) -> Iterator[str]:
+    for folder in AGENT_FOLDERS:
+        names = filter(is_agent_file, _names_in(workspace / folder, folder))
+        yield from first_files([f"{folder}/{name}" for name in names], folder, "agent files")
+
+
+def is_agent_file(name: str) -> bool:
+    """Tell whether a file with this name in a folder of agent files is one."""
+    return name.endswith(".md") and name.lower() != "readme.md"
+
+
+def first_files(found: list[str], folder: str, what: str) -> list[str]:
+    """Return the files of a folder, with a warning if there are more than anybody would look through."""
+    if len(found) > MOST_FILES:
+        _LOG.warning("%s has %d %s. Only the first %d are used.", folder, len(found), what, MOST_FILES)
+    return found[:MOST_FILES]
+
+
+def _names_in(place: Path, shown: str) -> list[str]:
     try:
-        names = sorted(os.listdir(workspace / SKILLS))
+        return sorted(os.listdir(place))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _LOG.warning("Skipping %s: %s", SKILLS, error.strerror)
+        _LOG.warning("Skipping %s: %s", shown, error.strerror)
         return []
-    found = _there(workspace, (f"{SKILLS}/{name}/{SKILL}" for name in names))
-    if len(found) > MOST_SKILLS:
-        _LOG.warning("%s has %d skills. Only the first %d are used.", SKILLS, len(found), MOST_SKILLS)
-    return found[:MOST_SKILLS]
 
 
 def _there(workspace: Path, paths: Iterable[str]) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-from deskmate.app.build import check_model
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.parts.provider_models import check_model
 from deskmate.app.rewind.rewinding import Rewinder
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
@@ -36,6 +36,7 @@ from deskmate.queries.stream_reader import title_at
 from deskmate.queries.team_view import Permitted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
+from deskmate.trust.approvals import NO_CONSENT, Consent
 
 
 class TeamSession(ABC):
@@ -77,6 +78,11 @@ class TeamSession(ABC):
     @abstractmethod
     def settings(self) -> Settings:
         """The settings that it was opened with."""
+
+    @property
+    def consent(self) -> Consent:
+        """Which files of the workspace it uses, as far as this process knows."""
+        return NO_CONSENT
 
     @property
     @abstractmethod

@@ -13,6 +13,14 @@ CALLS_CAP = 128
 # What a model is told of a call that began and did not end.
 OUTCOME_UNKNOWN = "Its outcome is unknown. Check what it did before you repeat it."
 INTERRUPTED = f"Interrupted. {OUTCOME_UNKNOWN}"
+UNWRITTEN = (
+    "Not run: its arguments contained a secret, which is never written to disk, and Deskmate was restarted since. "
+    "Make the call again if you still need it."
+)
+CUT_UNWRITTEN = (
+    f"{INTERRUPTED} Its arguments contained a secret, which is never written to disk, "
+    "so it could not be finished after the restart."
+)
 TIME_IS_UP = f"Ended: the time limit of this run was reached. {OUTCOME_UNKNOWN}"
 NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this call began."
 

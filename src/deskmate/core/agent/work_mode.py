@@ -35,7 +35,7 @@ def work_mode_of(
     delegating = me.kind is AgentKind.LEAD and roster.delegate
     mode = Mode.PLAN if planning else roster.mode_of(me.name)
     all_rules = (*rules, *roster.rules)
-    return _work_mode(me.kind, me.agent_type, mode, delegating, roster.attended, all_rules, confined)
+    return _work_mode(me.kind, me.agent_type, me.base_tools, mode, delegating, roster.attended, all_rules, confined)
 
 
 # An agent asks before each action, and the answer is usually the same as before.
@@ -43,6 +43,7 @@ def work_mode_of(
 def _work_mode(
     kind: AgentKind,
     agent_type: AgentType,
+    base: tuple[str, ...] | None,
     mode: Mode,
     delegating: bool,
     attended: bool,
@@ -50,7 +51,7 @@ def _work_mode(
     confined: bool,
 ) -> WorkMode:
     planning = mode is Mode.PLAN
-    tools = tools_of(kind, agent_type, planning=planning, delegate=delegating)
+    tools = tools_of(kind, agent_type, planning=planning, delegate=delegating, base=base)
     barred = barred_tools(tools, mode=mode, rules=rules, traits=TOOLS, confined=confined, attended=attended)
     return WorkMode(planning=planning, delegating=delegating, attended=attended, barred=barred)
 
@@ -70,8 +71,9 @@ def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str
         return not work_mode.planning
     if tool in own_tools:
         # It is not known whether one of these only reads.
-        return me.agent_type is AgentType.GENERAL and not work_mode.planning and not work_mode.delegating
-    return tool in tools_of(me.kind, me.agent_type, planning=work_mode.planning, delegate=work_mode.delegating)
+        is_limited = me.agent_type is not AgentType.GENERAL or me.base_tools is not None
+        return not (is_limited or work_mode.planning or work_mode.delegating)
+    return tool in me.tools(planning=work_mode.planning, delegate=work_mode.delegating)
 
 
 def is_offered(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str] = ()) -> bool:

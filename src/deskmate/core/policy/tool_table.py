@@ -96,8 +96,9 @@ def tools_of(
     *,
     planning: bool = False,
     delegate: bool = False,
+    base: tuple[str, ...] | None = None,
 ) -> tuple[str, ...]:
-    """Return the names of the tools an agent has, in the order of the table.
+    """Return the names of the tools an agent has, in the order of the table. `base`: its only base tools, if limited.
 
     Raises BadInput for an unknown agent type, and if an agent other than the lead would delegate.
     """
@@ -108,6 +109,7 @@ def tools_of(
         for tool in TOOLS.values()
         if tool.home in homes
         and (tool.reads or tool.home != "base" or not only_reads)
+        and (base is None or tool.home != "base" or tool.name in base)
         and (tool.name in PLANNING or not planning)
     )
 

@@ -4,7 +4,7 @@
 bytes, even after a restart. The sentences are in `deskmate.texts`: `lead.md`, `teammate.md` and `subagent.md`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,13 +12,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.tool_table import AgentKind
-from deskmate.core.prompt.frames import NOTES, unframed
+from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.profiles.agent_profiles import AgentProfile
+from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TYPES, unframed
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import BadInput
 from deskmate.texts import filled
 
 NOTES_CAP = 32 * 1024
+# In characters. Agent types after that are listed by name alone.
+_TYPES_CAP = 8_000
 EDITING = frozenset({"bash", "write_file", "edit_file"})
 _READS = "You are read-only: you have no tools that change files or run commands."
 READ_ONLY: Mapping[AgentKind, str] = {
@@ -63,6 +66,9 @@ class _Makings(BaseModel):
     notes: str = ""
     notes_file: str = "AGENTS.md"
     skills: dict[str, str] = {}
+    custom_type: str = ""
+    instructions: str = ""
+    types: dict[str, str] = {}
     environment: Environment = Environment()
 
 
@@ -79,11 +85,16 @@ def made_of(
     notes: str = "",
     notes_file: str = "AGENTS.md",
     skills: Iterable[Skill] = (),
+    custom_type: str = "",
+    instructions: str = "",
+    types: Iterable[AgentProfile] = (),
 ) -> dict[str, Any]:
     """Return everything that a system prompt is made of, as JSON.
 
     `members`: the other agents on the team, with their roles. `barred`: tools whose every call is denied. `notes`: the
-    text of AGENTS.md; only its beginning is kept if it is longer than its cap.
+    text of AGENTS.md; only its beginning is kept if it is longer than its cap. `custom_type`,
+    `instructions`: the agent's own type and what its file tells it, if a file describes it. `types`: those that it may
+    start.
     """
     return _Makings(
         name=name,
@@ -96,8 +107,15 @@ def made_of(
         notes=_bounded(notes),
         notes_file=notes_file,
         skills={skill.name: skill.description for skill in skills},
+        custom_type=custom_type,
+        instructions=instructions,
+        types={profile.name: _about(profile) for profile in types},
         environment=environment,
     ).model_dump(mode="json")
+
+
+def _about(profile: AgentProfile) -> str:
+    return profile.description if profile.reach is AgentType.GENERAL else f"{profile.description} (only reads)"
 
 
 def _bounded(notes: str) -> str:
@@ -121,7 +139,7 @@ def brief(makings: Mapping[str, Any]) -> str:
         raise BadInput(
             f"Cannot write a system prompt from this: {where}: {first['msg']}", "Pass what made_of returns."
         ) from error
-    only_reads = () if "edit_file" in parts.tools else ("read-only",)
+    only_reads = () if EDITING & {*parts.tools} else ("read-only",)
     where = "own-tree" if parts.environment.merges_into else "shared-tree"
     return filled(parts.kind, _values(parts), {*parts.tools, *only_reads, where})
 
@@ -137,6 +155,8 @@ def _values(parts: _Makings) -> dict[str, str]:
         "branch": _line(parts.environment.merges_into or ""),
         "members": ", ".join(others) or "nobody yet",
         "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
+        "types": "\n".join([f"<{TYPES}>", *_types(parts.types), f"</{TYPES}>"]) if parts.types else "",
+        "instructions": _instructions(parts),
         "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
         "notes": _notes(parts),
     }
@@ -153,7 +173,8 @@ def _environment(where: Environment) -> str:
 
 def _limits(parts: _Makings) -> list[str]:
     """Return what this agent cannot do while it works, or until it is told otherwise."""
-    reads = not EDITING & set(parts.tools) and "read_file" in parts.tools
+    # A lead that delegates has no such tools either, and is told so in other words.
+    reads = not EDITING & {*parts.tools} and (parts.kind is not AgentKind.LEAD or "read_file" in parts.tools)
     barred = [tool for tool in parts.barred if tool in parts.tools]
     return [
         *([READ_ONLY[parts.kind]] if reads else []),
@@ -183,6 +204,26 @@ def _reach(network: bool | tuple[str, ...]) -> str:
 def _notes(parts: _Makings) -> str:
     notes = unframed(parts.notes).strip()
     return f'<{NOTES} file="{escape(_line(parts.notes_file))}">\n{notes}\n</{NOTES}>' if notes else ""
+
+
+def _instructions(parts: _Makings) -> str:
+    body = unframed(parts.instructions).strip()
+    tag = f'<{INSTRUCTIONS} type="{escape(_line(parts.custom_type))}">'
+    return f"{tag}\n{body}\n</{INSTRUCTIONS}>" if body else ""
+
+
+def _types(types: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each agent type, and one line with the names of those that do not fit."""
+    left, unfitting = _TYPES_CAP, []
+    for name, text in types.items():
+        line = f"- {name}: {_line(text)}"
+        left -= len(line)
+        if left >= 0:
+            yield line
+        else:
+            unfitting.append(name)
+    if unfitting:
+        yield f"- and without a description here: {', '.join(unfitting)}"
 
 
 def _line(text: str) -> str:

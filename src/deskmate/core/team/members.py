@@ -10,7 +10,7 @@ from typing import assert_never
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, confusion, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.policy.permissions import Isolation, Mode, PermissionRule
-from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.roster_records import (
@@ -38,7 +38,7 @@ class Member:
     `known`, `only_user`: as in `MemberParked`, while it is parked. `worked_in`: the record by which it last began to
     work. `reports`: by record, the words of its latest turns that had no other result. `verdict`: the answer to its
     latest plan, told in record `verdict_in`. `owes_plan`: it was spawned to plan first, and none of its plans is
-    approved yet.
+    approved yet. `base_tools`: its only tools for files and commands, None for all that its type allows.
     """
 
     name: str
@@ -63,6 +63,11 @@ class Member:
     verdict: PlanVerdict | None = None
     verdict_in: int = 0
     owes_plan: bool = False
+    base_tools: tuple[str, ...] | None = None
+
+    def tools(self, *, planning: bool = False, delegate: bool = False) -> tuple[str, ...]:
+        """Return the names of the tools it has, whatever its permissions."""
+        return tools_of(self.kind, self.agent_type, planning=planning, delegate=delegate, base=self.base_tools)
 
     @property
     def isolated(self) -> bool:

@@ -12,7 +12,7 @@ from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.policy.permissions import Mode, PermissionRule
-from deskmate.core.policy.tool_table import AgentKind, AgentType, colour_of
+from deskmate.core.policy.tool_table import COLOURS, AgentKind, AgentType, colour_of
 from deskmate.core.team.members import Member, RosterState, refusal
 from deskmate.core.team.roster_records import (
     Event,
@@ -99,12 +99,13 @@ def _apply(roster: RosterState, draft: _Draft, event: Event, number: int) -> Ros
 
 
 def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> RosterState:
+    usual = colour_of(len(draft.members) - (LEAD in draft.members))
     draft.members[event.name] = Member(
         name=event.name,
         kind=AgentKind.TEAMMATE,
         agent_type=event.agent_type,
         role=event.role,
-        colour=colour_of(len(draft.members) - (LEAD in draft.members)),
+        colour=event.colour if event.colour in COLOURS else usual,
         joined=event,
         status=Working(),
         status_in=number,
@@ -112,6 +113,7 @@ def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> Ros
         since=number,
         worked_in=number,
         owes_plan=bool(event.plan),
+        base_tools=event.tools,
     )
     if event.mode:
         draft.modes[event.name] = event.mode

@@ -61,12 +61,17 @@ class TeamFounded(Fact):
 class Joined(Fact):
     """A teammate joined. This record is enough: the supervisor starts every member that has not left.
 
-    `plan`: it submits a plan first. `mode` is what it may do after that.
+    `plan`: it submits a plan first. `mode` is what it may do after that. `custom_type`: the name of its agent type, if
+    a file described it. `instructions`, `tools`, `colour` are from that file, so that it is not needed again.
     """
 
     type: Literal["member_joined"] = "member_joined"
     name: Name
     agent_type: AgentType = AgentType.GENERAL
+    custom_type: str | None = None
+    instructions: str | None = None
+    tools: tuple[str, ...] | None = None
+    colour: str | None = None
     role: str = ""
     prompt: str = ""
     model: str | None = None

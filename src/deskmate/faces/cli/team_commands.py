@@ -327,6 +327,20 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
 
 @click.command()
+@click.pass_context
+def agents(ctx: click.Context, /) -> int:
+    """List the types of agents that the lead can start: those that are built in, and those that files describe.
+
+    Files are read from agents/ beside your settings, from ~/.claude/agents, and from .deskmate/agents and
+    .claude/agents in the workspace. Those of the workspace are used after you trust them.
+    """
+    with importing():
+        from deskmate.faces.cli.output import agent_type_output as face
+
+    return face.agent_types(ctx.meta["workspace"])
+
+
+@click.command()
 @click.argument(
     "path", required=False, type=shell_completion.FolderArgument(exists=True, file_okay=False, path_type=Path)
 )
@@ -343,7 +357,7 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 @click.option("--revoke", is_flag=True, help="Stop trusting this folder or, with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
-    """Show the notes, settings and skills in a folder that you have not trusted yet, and trust them if you confirm.
+    """Show the notes, settings, skills and agent files that you have not trusted yet, and trust them if you confirm.
 
     PATH defaults to the workspace. These files are not used until you trust them. Trust covers the current content of
     each file: if a file changes, you are asked again. Exits with 1 if you do not confirm.
@@ -361,4 +375,4 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, doctor, trust)
+TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, agents, doctor, trust)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from deskmate.app import Printed, Recorded, Streamed, TeamEvent
-from deskmate.app.build import window_of
+from deskmate.app.parts.provider_models import window_of
 from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER

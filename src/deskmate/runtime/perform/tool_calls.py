@@ -12,14 +12,15 @@ from pydantic import BaseModel, ValidationError
 from deskmate.core.agent.actions import Settle
 from deskmate.core.agent.entries import Began, Did
 from deskmate.core.agent.memory import Memory
-from deskmate.core.agent.open_calls import INTERRUPTED, OpenCall
+from deskmate.core.agent.open_calls import CUT_UNWRITTEN, UNWRITTEN, OpenCall
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import blob_name
 from deskmate.core.policy.permissions import Attempt, Effect
 from deskmate.core.policy.redaction import Redaction
-from deskmate.core.policy.tool_table import TOOLS, AgentType
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.policy.verdicts import verdict_on
+from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
@@ -43,16 +44,8 @@ COMMAND_TOOL = "bash"
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
-_UNWRITTEN = (
-    "Not run: its arguments contained a secret, which is never written to disk, and Deskmate was restarted since. "
-    "Make the call again if you still need it."
-)
-_CUT_UNWRITTEN = (
-    f"{INTERRUPTED} Its arguments contained a secret, which is never written to disk, "
-    "so it could not be finished after the restart."
-)
 _LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
-RunSubagent = Callable[[str, str, AgentType], Awaitable[Result]]
+RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
 
 
 @runtime_checkable
@@ -149,9 +142,13 @@ class CallContext:
         """Return the other member whose last change left a file with this fingerprint."""
         return await writer_of(self.team_state, self.me.name, path, fingerprint)
 
-    async def run_subagent(self, prompt: str, agent_type: AgentType) -> Result:
+    def profile_of(self, name: str) -> AgentProfile:
+        """Return the agent type of a name."""
+        return profile_of(name, self.parts.profiles)
+
+    async def run_subagent(self, prompt: str, profile: AgentProfile) -> Result:
         """Run a subagent that has the id of this call."""
-        return await self.run_subagents(self.call, prompt, agent_type)
+        return await self.run_subagents(self.call, prompt, profile)
 
 
 class Calls:
@@ -324,7 +321,7 @@ class Calls:
             raise ToolError(call.flaw)
         arguments = self._transcript.unwritten.get(call.id, call.arguments)
         if call.redacted and arguments is call.arguments:
-            raise ToolError(_CUT_UNWRITTEN if call.began else _UNWRITTEN)
+            raise ToolError(CUT_UNWRITTEN if call.began else UNWRITTEN)
         tool = self._parts.tools.get(call.tool)
         if tool is None:
             raise ToolError(f"There is no tool '{call.tool:.80}'. There are {', '.join(self._parts.tools)}.")

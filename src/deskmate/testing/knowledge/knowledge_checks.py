@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from deskmate.core.agent.work_mode import RESULT_TOOL
-from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import RosterState, is_planning
@@ -109,8 +109,8 @@ def _mode_flaws(parts: PromptParts, truth: Truth, roster: RosterState) -> Iterat
             yield f"{name}: true now, and the prompt does not say so"
         if not is_on and (said if name != ATTENDED else said is not False):
             yield f"{name}: not true now, and the prompt does not say so"
-    has = {*tools_of(truth.me.kind, truth.me.agent_type, planning=planning, delegate=delegates)}
-    own = not (only_reads or planning or delegates)
+    has = {*truth.me.tools(planning=planning, delegate=delegates)}
+    own = not (only_reads or planning or delegates or truth.me.base_tools is not None)
     for tool in sorted(parts.offered):
         if tool not in has if tool in TOOLS else not own and (tool != RESULT_TOOL or planning):
             yield f"{tool} is offered, and every call of it is refused now"

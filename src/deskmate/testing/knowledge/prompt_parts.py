@@ -12,14 +12,16 @@ from typing import Literal, NamedTuple, TypeAlias
 from deskmate.core.agent.entries import Entry, Noticed, Nudged, Started, Took
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import LEFT_OUT, summary_request
-from deskmate.core.prompt.frames import MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE
+from deskmate.core.prompt.frames import INSTRUCTIONS, MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE, TYPES
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told
 from deskmate.core.prompt.rendering import SUMMARISED, told_texts
 
 Source: TypeAlias = Literal["system", "start", "notice", "summary", "mail", "words", "call", "result"]
 
 # Text by members, files and commands is in one of these frames, or in quotes.
-_FRAME = re.compile(rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES})\b.*?</\1>", re.DOTALL)
+_FRAME = re.compile(
+    rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES}|{INSTRUCTIONS}|{TYPES})\b.*?</\1>", re.DOTALL
+)
 _QUOTED = re.compile(r'"[^"\n]*"')
 # A line about a task. It contains the task's subject.
 _TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE | re.IGNORECASE)
@@ -126,7 +128,7 @@ class PromptParts:
 
     @property
     def system(self) -> str:
-        """The system prompt without the project's notes."""
+        """The system prompt without what files of the project and the user say."""
         return _FRAME.sub("", self.parts[0].text)
 
 

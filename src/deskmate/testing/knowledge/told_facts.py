@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deskmate.core.agent.entries import Heard, Noticed, Took
 from deskmate.core.log.names import USER, is_call
-from deskmate.core.policy.tool_table import TOOLS, tools_of
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import envelopes, told_texts
 from deskmate.core.prompt.task_lines import line
@@ -38,7 +38,7 @@ _WORKSPACE = re.compile(r"(?<!\S)(/\S*[^\s.,;])")
 def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
     """Yield each tool, name, id or path that we tell the model to use and that does not exist for it."""
     me = truth.me
-    ever = {*tools_of(me.kind, me.agent_type), *tools_of(me.kind, me.agent_type, planning=True), *parts.offered}
+    ever = {*me.tools(), *me.tools(planning=True), *parts.offered}
     for tool in sorted(set(_TOOL.findall(parts.system)) - ever):
         yield f"the system prompt speaks of {tool}, which this agent never has"
     for part, text in parts.new_sentences():

@@ -100,7 +100,8 @@ def mode_told(parts: PromptParts, mode: str) -> bool | None:
     said: bool | None = None
     for part in parts.parts:
         if part.source in ("system", "start", "notice", "summary"):
-            on, off = (_last(pattern, part.text) for pattern in MODES[mode])
+            text = parts.system if part.source == "system" else part.text
+            on, off = (_last(pattern, text) for pattern in MODES[mode])
             if on >= 0 or off >= 0:
                 said = on > off
     return said

@@ -15,7 +15,7 @@ from deskmate.core.agent.view import Origin
 from deskmate.core.agent.work_mode import told_at_start
 from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
 from deskmate.core.log.records import Item
-from deskmate.core.policy.tool_table import AgentKind, tools_of
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
@@ -127,7 +127,7 @@ class Truth:
 
     def tools_in(self, mode: WorkMode) -> tuple[str, ...]:
         """Return the tools that the asker has in a mode."""
-        return tools_of(self.me.kind, self.me.agent_type, planning=mode.planning, delegate=mode.delegating)
+        return self.me.tools(planning=mode.planning, delegate=mode.delegating)
 
     def modes_before_notices(self) -> Iterator[tuple[WorkMode, Noticed]]:
         """Yield each notice of another mode, with the mode that the asker was told before."""

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from deskmate.core.agent.notices import task_words
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
-from deskmate.core.policy.tool_table import AgentKind, tools_of
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import task_text, unframed
 from deskmate.core.prompt.task_lines import ids, line, one_line, quoted
 from deskmate.core.team.task_fields import NewTask, TaskChange
@@ -91,7 +91,7 @@ class TaskCreate(Described):
         """Create the task. Return its number and what it waits for."""
         arguments.check_team(context)
         # A lead that delegates may set it: its teammates run the command when they complete the task.
-        if arguments.verify and "bash" not in tools_of(context.me.kind, context.me.agent_type):
+        if arguments.verify and "bash" not in context.me.tools():
             raise ToolError(
                 "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
             )

@@ -14,8 +14,9 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
 from deskmate.core.policy.permissions import Isolation, Mode
 from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, unpacked
 from deskmate.core.team.roster_records import Joined
-from deskmate.errors import ToolError
+from deskmate.errors import BadInput, ToolError
 from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
@@ -33,7 +34,7 @@ class TaskToolArguments(Arguments):
 
     description: str = Field("", description="a few words, shown to the user")
     prompt: str = Field(min_length=1, description="all it needs to know: goal, files, limits, what to report")
-    subagent_type: AgentType = AgentType.GENERAL
+    subagent_type: str = Field(AgentType.GENERAL.value, description="general-purpose, Explore, Plan or a listed type")
     run_in_background: bool = Field(
         False, description="only for a subagent: return at once with an id. You are notified when it ends"
     )
@@ -53,26 +54,34 @@ class TaskToolArguments(Arguments):
 class TaskTool(Described):
     """Starts subagents and teammates."""
 
+    def fix(self, arguments: TaskToolArguments, context: ToolContext) -> tuple[str, ...]:
+        """Return the agent type if a file describes it: that file may change before the call runs again."""
+        try:
+            profile = context.profile_of(arguments.subagent_type)
+        except BadInput:
+            # The call fails when it runs, and says why.
+            return ()
+        return profile.packed if profile.file else ()
+
     async def run(self, arguments: TaskToolArguments, context: ToolContext) -> Result:
         """Return the subagent's answer, or its id if it runs in the background. With a name, return who joined."""
+        profile = unpacked(context.fixed) if context.fixed else context.profile_of(arguments.subagent_type)
         if arguments.name:
-            return await _spawn(arguments, context)
+            return await _spawn(arguments, profile, context)
         if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
             raise ToolError(
                 f"{', '.join(only)} is only for a teammate. Set name to start one, or leave that out for a subagent."
             )
         if not arguments.run_in_background:
-            return await context.run_subagent(arguments.prompt, arguments.subagent_type)
-        id_ = context.background.start(
-            SUBAGENT, lambda _: context.run_subagent(arguments.prompt, arguments.subagent_type)
-        )
+            return await context.run_subagent(arguments.prompt, profile.as_subagent)
+        id_ = context.background.start(SUBAGENT, lambda _: context.run_subagent(arguments.prompt, profile.as_subagent))
         return Result(
             f"Started in the background as {id_}. You are notified when it ends. TaskStop stops it.",
             background=id_,
         )
 
 
-async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
+async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: ToolContext) -> Result:
     team = context.roster.team
     if arguments.run_in_background:
         raise ToolError(
@@ -82,18 +91,7 @@ async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
         raise ToolError(
             f"You cannot add to team '{arguments.team_name[:80]}'. Your team is '{team}': leave team_name out."
         )
-    joined = Joined(
-        name=new_name(arguments.name),
-        agent_type=arguments.subagent_type,
-        role=arguments.role,
-        prompt=arguments.prompt,
-        model=arguments.model or None,
-        mode=_mode(arguments, context),
-        plan=True if _plans(arguments) else None,
-        isolation=arguments.isolation,
-        at=time.time(),
-        cause=context.call,
-    )
+    joined = _joined(arguments, profile, context)
     member = await context.join(joined)
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     if member.isolated:
@@ -104,17 +102,41 @@ async def _spawn(arguments: TaskToolArguments, context: ToolContext) -> Result:
     )
 
 
-def _mode(arguments: TaskToolArguments, context: ToolContext) -> Mode | None:
-    """Return the mode of a new teammate, never wider than the caller's. None means the mode of the team."""
+def _joined(arguments: TaskToolArguments, profile: AgentProfile, context: ToolContext) -> Joined:
+    custom = profile.name if profile.name not in BUILT_IN else ""
+    mode = _mode(arguments, profile, context)
+    plans = arguments.plan_mode_required or mode is Mode.PLAN
+    return Joined(
+        name=new_name(arguments.name),
+        agent_type=profile.reach,
+        custom_type=custom or None,
+        instructions=profile.prompt or None,
+        tools=profile.tools,
+        colour=profile.colour,
+        role=arguments.role or custom,
+        prompt=arguments.prompt,
+        model=arguments.model or profile.model,
+        mode=_after_plan(mode, context),
+        plan=True if plans else None,
+        isolation=arguments.isolation or profile.isolation,
+        at=time.time(),
+        cause=context.call,
+    )
+
+
+def _mode(arguments: TaskToolArguments, profile: AgentProfile, context: ToolContext) -> Mode | None:
+    """Return the mode that a new teammate is given, never wider than the caller's. None if it is given none."""
     mine, asked = context.roster.mode_of(context.me.name), arguments.mode
     if asked and asked.wider_than(mine):
         raise ToolError(f"Mode {asked} is wider than your own, {mine}. Use {mine} or less, or leave mode out.")
+    return asked or profile.mode_below(mine, context.roster.mode)
+
+
+def _after_plan(asked: Mode | None, context: ToolContext) -> Mode | None:
+    """Return the mode of a new teammate once it works, never wider than the caller's. None is the mode of the team."""
+    mine = context.roster.mode_of(context.me.name)
     wanted = None if asked is Mode.PLAN else asked
     return mine if wanted is None and context.roster.mode.wider_than(mine) else wanted
-
-
-def _plans(arguments: TaskToolArguments) -> bool:
-    return arguments.plan_mode_required or arguments.mode is Mode.PLAN
 
 
 def tools() -> Iterable[Tool]:

@@ -1,8 +1,9 @@
 """What the commands print.
 
-team_output    teams, board, inbox, cost
-tail_output    a member's transcript, followed
-action_output  send, stop, and changes to the board
-doctor_output  checks, and what to do about them
-json_output    results for programs
+team_output        teams, board, inbox, cost
+tail_output        a member's transcript, followed
+action_output      send, stop, and changes to the board
+agent_type_output  the types of agents that the lead can start
+doctor_output      checks, and what to do about them
+json_output        results for programs
 """

@@ -27,7 +27,7 @@ _TEAM = (
     ChatCommand("team", "/team", "show the members: role, status, task, cost", aliases=("members",)),
     ChatCommand("tasks", "/tasks", "show the board", aliases=("todos", "board")),
     ChatCommand("inbox", "/inbox [NAME]", "show a member's mail, by default the lead's", most=1),
-    ChatCommand("agents", "/agents", "show the members, and the types of agents that the lead can start"),
+    ChatCommand("agents", "/agents", "show the members, and the agent types that the lead can start"),
     ChatCommand("interrupt", "/interrupt [NAME]", "stop what a member is doing, by default the lead", most=1),
     ChatCommand(
         "resume",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 
+from deskmate.app.parts.usable_types import list_types
 from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
@@ -238,7 +239,10 @@ class Talk:
                 return await context_lines(session, words[0] if words else LEAD, sheet)
             case "agents":
                 members = member_lines(session.team, self._members, sheet, time.time())
-                return [*members, *_plain("types of agents that the lead can start:"), *agent_type_lines(sheet)]
+                listed = await anyio.to_thread.run_sync(
+                    list_types, session.workspace, session.settings, session.consent
+                )
+                return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
             case "config":
                 return _lines(config_lines(session))
             case "doctor":

@@ -7,9 +7,11 @@ import anyio.to_thread
 
 from deskmate import __version__
 from deskmate.app import choose_model
-from deskmate.app.build import window_of
+from deskmate.app.parts.provider_models import window_of
+from deskmate.app.parts.usable_types import ListedTypes
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.context_use import ContextUse, context_use
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, UnknownRecipient
@@ -80,13 +82,30 @@ def _share(tokens: int, window: int) -> str:
     return f"about {tokens:,} of {window:,} tokens, {100 * tokens // window} %"
 
 
-def agent_type_lines(sheet: Sheet) -> list[CleanLine]:
-    """Return the types of agents that the lead can start, and the tools that only they have."""
-    rows = []
-    for agent_type, about in _TYPES.items():
-        tools = tools_of(AgentKind.SUBAGENT, agent_type)
-        rows.append([agent_type.value, f"{about} ({', '.join(tools)})"])
-    return sheet.lines(rows, gives=1)
+def agent_type_lines(listed: ListedTypes, sheet: Sheet) -> list[CleanLine]:
+    """Return the agent types: those that are built in, those of files, and what is wrong with other files."""
+    rows = [
+        [agent_type.value, f"{about} ({', '.join(tools_of(AgentKind.SUBAGENT, agent_type))})"]
+        for agent_type, about in _TYPES.items()
+    ]
+    lines = sheet.lines(rows, gives=1)
+    for profile in listed.trusted:
+        lines += _type_lines(profile, profile.file, sheet)
+    for profile, approval in listed.untrusted:
+        lines += _type_lines(profile, f"{profile.file} ({approval}, not trusted)", sheet)
+    lines += [line for problem in listed.problems for line in sheet.lines([[f"not used: {problem}"]], gives=0)]
+    if listed.untrusted:
+        lines.append((Cell("To review and trust agent files, run: deskmate trust"),))
+    return lines
+
+
+def _type_lines(profile: AgentProfile, origin: str, sheet: Sheet) -> list[CleanLine]:
+    tools = "all" if profile.tools is None else ", ".join(profile.tools) or "none for files and commands"
+    facts = [f"tools: {tools}", f"model: {profile.model or 'that of the team'}"]
+    facts += [f"mode: {profile.mode}, or that of the lead if it is narrower"] if profile.mode else []
+    below = [profile.description, *facts, *(f"note: {flaw}" for flaw in profile.flaws)]
+    head = sheet.lines([[Cell(profile.name, profile.colour), origin]], gives=1)
+    return [*head, *(line for words in below for line in sheet.lines([[words]], gives=0, indent="  "))]
 
 
 def config_lines(session: "TeamSession") -> list[str]:
@@ -98,7 +117,9 @@ def config_lines(session: "TeamSession") -> list[str]:
         lines.append(f"settings of this project, which can only narrow yours: {project}")
     # Only what differs from the defaults: everything else is in the documentation.
     shown = settings.model_dump(
-        mode="json", exclude_defaults=True, exclude={"file", "state", "warnings", "addresses", "key_places"}
+        mode="json",
+        exclude_defaults=True,
+        exclude={"file", "state", "claude_folder", "warnings", "addresses", "key_places"},
     )
     lines.append(f"model = {json.dumps(session.model)} ({_origin_of_model(session)})")
     lines += [

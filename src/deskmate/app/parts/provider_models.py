@@ -1,0 +1,69 @@
+"""The model of a name, without retries, its limits, and whether it can be used."""
+
+from typing import TYPE_CHECKING, Any
+
+from deskmate.config import Settings, choose_fallback, choose_model
+from deskmate.core.prompt.prompts import Usage
+from deskmate.errors import BadSettings
+from deskmate.models.model_limits import limits_of
+from deskmate.models.prices import price
+from deskmate.ports import Model, ModelLimits
+
+if TYPE_CHECKING:
+    import httpx2
+
+OUTPUT_TOKENS = 32_000
+
+
+def provider_model(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
+    """Return the model of a `provider:model`."""
+    provider, _, model = name.partition(":")
+    at = settings.provider_of(name)
+    key = at.key.get_secret_value() if at.key else None
+    where: dict[str, Any] = {"origin": settings.origin_of(name)} | ({"base_url": at.base_url} if at.base_url else {})
+    if provider == "anthropic":
+        # Import a wire format only if it is used.
+        from deskmate.models.wires.anthropic import AnthropicModel
+
+        thinking = settings.thinking_tokens or 0
+        limits = _limits(name, settings, thinking)
+        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
+    from deskmate.models.wires.openai import OpenAIModel
+
+    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
+
+
+def window_of(name: str, settings: Settings) -> int:
+    """Return how many tokens fit into the context of a `provider:model`."""
+    return _known_limits(name, settings).window
+
+
+def _known_limits(name: str, settings: Settings) -> ModelLimits:
+    own = settings.models.get(name)
+    return limits_of(name, window=own.window if own else None)
+
+
+def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
+    own, limits = settings.models.get(name), _known_limits(name, settings)
+    # A provider counts the maximum output against the window. An answer that needs more continues in the next step.
+    wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
+    output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
+    return ModelLimits(limits.window, output)
+
+
+def check_model(settings: Settings) -> None:
+    """Raise BadSettings if no model can be used, or if there is a cap on cost and no price is known."""
+    for name in (choose_model(settings), choose_fallback(settings)):
+        if name:
+            check_price(name, settings)
+
+
+def check_price(name: str, settings: Settings) -> None:
+    """Raise BadSettings if there is a cap on cost and the price of a model is not known."""
+    caps = {"--max-cost": settings.max_cost, "max_member_cost": settings.max_member_cost}
+    set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
+    if set_ and price(name, Usage(), settings.prices) is None:
+        raise BadSettings(
+            f"The price of {name} is not known, so {set_} cannot be enforced",
+            f'Set its prices under [models."{name}"] in {settings.file}, or remove the limit.',
+        )

@@ -1,0 +1,89 @@
+"""Tools by the names that agent files use: Claude Code's and our own.
+
+Only tools for files and commands can be chosen. Those of the team come with being a teammate.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.values import frozen
+
+_MOST_LISTED = 10
+_BASE = tuple(tool.name for tool in TOOLS.values() if tool.home == "base")
+_NAMES: Mapping[str, str] = {
+    "read": "read_file",
+    "write": "write_file",
+    "edit": "edit_file",
+    "multiedit": "edit_file",
+    "ls": "glob",
+    **{name: name for name in _BASE},
+}
+# Every teammate has these or what replaces them, whatever its file says.
+_OF_TEAM = frozenset(
+    {
+        "todowrite",
+        "todoread",
+        "exitplanmode",
+        *(tool.name.lower() for tool in TOOLS.values() if tool.home in ("task", "mail", "plan")),
+    }
+)
+
+
+@frozen
+class ChosenTools:
+    """The base tools that a list of names gives, None for all. `flaws`: what of the list has no effect, and why."""
+
+    names: tuple[str, ...] | None
+    flaws: tuple[str, ...] = ()
+
+
+def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> ChosenTools:
+    """Return the base tools that an agent gets, in the order of the table. No name gives more than its own tool.
+
+    `allowed`: None if there is no such list. A name with a pattern, such as `Bash(git log:*)`, would give or take the
+    tool only for some calls. It gives nothing, and it takes the whole tool.
+    """
+    wanted = None if allowed is None else tuple(allowed)
+    given, flaws = _given(wanted)
+    known = {word: _known(word.partition("(")[0]) for word in denied}
+    taken = {*known.values()}
+    if partial := [word for word, tool in known.items() if tool and "(" in word]:
+        flaws.append(f"these are for some calls only, but take the whole tool away: {_listed(partial)}")
+    left = [name for name in _BASE if name in given and name not in taken]
+    if "edit_file" in left and "read_file" not in left:
+        left.remove("edit_file")
+        flaws.append("edit_file needs read_file, so it is left out")
+    everything = wanted is None or "*" in wanted
+    return ChosenTools(None if everything and len(left) == len(_BASE) else tuple(left), tuple(flaws))
+
+
+def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
+    if allowed is None or "*" in allowed:
+        return set(_BASE), []
+    given, flaws, unknown, partial = set[str](), list[str](), list[str](), list[str]()
+    for word in allowed:
+        if known := _known(word):
+            given.add(known)
+        elif _known(word.partition("(")[0]):
+            partial.append(word)
+        elif word.lower() not in _OF_TEAM:
+            unknown.append(word)
+    if unknown:
+        flaws.append(f"these tools do not exist here: {_listed(unknown)}")
+    if partial:
+        flaws.append(f"these are for some calls only, so they give no tool: {_listed(partial)}")
+    return given, flaws
+
+
+def _known(word: str) -> str | None:
+    return _NAMES.get(word.lower())
+
+
+def _listed(words: Iterable[str]) -> str:
+    found = list(dict.fromkeys(words))
+    more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+    return f"{', '.join(map(_shown, found[:_MOST_LISTED]))}{more}"
+
+
+def _shown(word: str) -> str:
+    return word[:80] if word.isprintable() else ascii(word)[:80]

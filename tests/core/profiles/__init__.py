@@ -1,0 +1,1 @@
+"""Agent types and the files that describe them."""
