@@ -6,13 +6,12 @@ with `@@`, and a few lines around each change.
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
-from itertools import takewhile
-from operator import eq
 from typing import Any
+
+from deskmate.core.line_changes import hunk_lines
 
 # Comparing costs the product of both lengths. Longer texts are shown as fully removed and fully added.
 _COMPARED_LINES = 1000
-_AROUND = 3
 
 
 def diff_of(tool: str, arguments: Mapping[str, Any], current: str = "", *, compares: bool = True) -> str:
@@ -53,36 +52,13 @@ def _lines(old: str, new: str) -> tuple[list[str], list[str]]:
 
 
 def _in_file(current: str, old: str, new: str, replace_all: bool) -> str:
-    """Return an edit with the lines around it, or "" if the text is not in the file or cannot be compared."""
+    """Return an edit with the lines around it, or "" if the text is not in the file."""
     # The tool matches either line ending.
     current, old, new = (one.replace("\r\n", "\n") for one in (current, old, new))
     places = current.count(old) if old else 0
     if not places or (places > 1 and not replace_all):
         return ""
-    before, after = _lines(current, current.replace(old, new))
-    head = _same(before, after)
-    tail = _same(before[head:][::-1], after[head:][::-1])
-    start, end = max(head - _AROUND, 0), max(tail - _AROUND, 0)
-    before, after = before[start : len(before) - end], after[start : len(after) - end]
-    return "" if max(len(before), len(after)) > _COMPARED_LINES else "\n".join(_hunks(before, after, start + 1))
-
-
-def _same(one: list[str], other: list[str]) -> int:
-    """Return how many lines two texts have in common at their beginning."""
-    return sum(takewhile(bool, map(eq, one, other)))
-
-
-def _hunks(before: list[str], after: list[str], first: int) -> Iterator[str]:
-    """Yield the changes in groups. `first`: the number of the first line."""
-    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_AROUND):
-        (_, start, _, from_, _), (_, _, end, _, to) = group[0], group[-1]
-        yield f"@@ -{first + start},{end - start} +{first + from_},{to - from_} @@"
-        for tag, start, end, from_, to in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in before[start:end])
-            else:
-                yield from (f"-{line}" for line in before[start:end])
-                yield from (f"+{line}" for line in after[from_:to])
+    return "\n".join(hunk_lines(*_lines(current, current.replace(old, new))))
 
 
 def _changes(before: list[str], after: list[str], compares: bool) -> Iterator[tuple[str, list[str]]]:
