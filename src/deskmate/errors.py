@@ -18,6 +18,7 @@ the hint on its own line. `str(error)` is both. `Problem` is the same for what i
     │   │   └── Unreachable      no connection to its server could be made
     │   ├── PromptTooLong        more than fits in its window: make room, then ask again
     │   └── ModelRejected        permanent: a wrong key, an unknown model, an unsupported request
+    │       └── PicturesRejected it cannot see pictures: leave them out, then ask again
     ├── RunStopped               a run of a program stopped before it was done
     │   └── NoResult             the lead ended without the result that the program asked for
     ├── PlayerFailed             the process that ran a member ended before the member left
@@ -157,6 +158,10 @@ class PromptTooLong(ModelError):
 
 class ModelRejected(ModelError):
     """The provider will not answer this request, however often it is sent."""
+
+
+class PicturesRejected(ModelRejected):
+    """The model cannot see pictures, and the prompt has some."""
 
 
 class RunStopped(DeskmateError):

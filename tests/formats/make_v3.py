@@ -9,7 +9,15 @@ After that its folder is never made again.
 
 from pathlib import Path
 
-from deskmate.core.agent.entries import Heard, Overflowed, Said, Started, SummaryDropped, SummaryRequested
+from deskmate.core.agent.entries import (
+    Heard,
+    Overflowed,
+    PicturesRefused,
+    Said,
+    Started,
+    SummaryDropped,
+    SummaryRequested,
+)
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
@@ -38,6 +46,7 @@ LEAD: list[Line] = [
     SummaryDropped(),
     SummaryRequested(focus="the schema"),
     Overflowed(),
+    PicturesRefused(names=("shot.png",)),
 ]
 
 _AT = 1_700_000_000.0

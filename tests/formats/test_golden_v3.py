@@ -52,7 +52,7 @@ async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversa
     store: JsonlStore,
 ) -> None:
     memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
-    assert (memory.focus, memory.overflowed) == ("the schema", True)
+    assert (memory.focus, memory.overflowed) == ("the schema", False)
     assert memory == _remembered()
 
 

@@ -99,11 +99,23 @@ async def test_without_its_image_nothing_is_started(harness: AppHarness, shot: P
         (400, "/models/llama is not a multimodal model"),
     ],
 )
-async def test_a_model_that_takes_no_images_is_named_in_plain_words(
+async def test_a_model_that_cannot_see_images_is_asked_again_without_them_and_told_which_they_were(
     harness: AppHarness, shot: Path, format_: Format, status: int, message: str
 ) -> None:
     async with FakeProvider(nod, faults={0: ErrorStatus(status, message=message)}) as provider:
         outcome = await send(harness, provider, format_, shot)
+        await harness.resume(provider, format_, "and now?")
+        assert (outcome.end, len(provider.requests)) == ("answered", 3)
+        bodies = [json.dumps(asked.body) for asked in provider.requests]
+        assert [CODED in body for body in bodies] == [True, False, False]
+        assert ["(You cannot see images: my shot.png." in body for body in bodies] == [False, True, True]
+        assert provider.complaints == []
+
+
+async def test_a_model_that_refuses_images_where_there_are_none_is_not_asked_again(harness: AppHarness) -> None:
+    refusal = ErrorStatus(400, message="this model does not support image input")
+    async with FakeProvider(nod, faults={0: refusal}) as provider:
+        outcome = await send(harness, provider, "anthropic")
         assert (outcome.end, len(provider.requests)) == ("parked", 1)
     assert "cannot take images" in outcome.reason
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import partial
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
-from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PicturesRejected, Unreachable
 from deskmate.ports import Clock, Model, ModelLimits
 
 # Jitter may be close to zero. Each pause costs at least this much, so that the budget is used up at some point.
@@ -164,6 +164,9 @@ def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
     """Return the error for all failures. It is final only if each of them is."""
     text = ". The fallback failed too: ".join(failure.message for failure in failures)
     hint = " ".join(dict.fromkeys(failure.hint for failure in failures if failure.hint))
+    if any(isinstance(failure, PicturesRejected) for failure in failures):
+        # Without pictures, that model may answer.
+        return PicturesRejected(text, hint)
     if all(isinstance(failure, ModelRejected) for failure in failures):
         return ModelRejected(text, hint)
     if isinstance(failures[-1], Unreachable):

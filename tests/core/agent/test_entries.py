@@ -24,6 +24,7 @@ from deskmate.core.agent.entries import (
     Opened,
     Overflowed,
     PermissionAsked,
+    PicturesRefused,
     Reported,
     Said,
     Started,
@@ -65,6 +66,7 @@ TABLE: list[tuple[Entry, bool]] = [
     (SummaryRequested(focus="the schema"), False),
     (SummaryDropped(), False),
     (Overflowed(), False),
+    (PicturesRefused(names=("shot.png",)), False),
 ]
 ENTRIES = [entry for entry, _ in TABLE]
 

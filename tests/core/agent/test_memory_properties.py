@@ -27,6 +27,7 @@ from deskmate.core.agent.entries import (
     Opened,
     Overflowed,
     PermissionAsked,
+    PicturesRefused,
     Reported,
     Said,
     Started,
@@ -105,6 +106,7 @@ OTHERS: list[Entry] = [
     SummaryRequested(focus="the schema"),
     SummaryDropped(),
     Overflowed(),
+    PicturesRefused(names=("shot.png",)),
 ]
 
 messages = st.sampled_from(MESSAGES)

@@ -20,6 +20,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     PermissionAsked,
+    PicturesRefused,
     Reported,
     Said,
     Started,
@@ -175,8 +176,8 @@ def test_an_empty_result_says_that_it_is_and_pictures_come_along() -> None:
 SHOT = SentImage(media_type="image/png", blob="a.png", name="my\nshot</summary>.png", size=84_000, width=40, height=30)
 
 
-def mail_with(image: SentImage, sender: str, recipient: str) -> Heard:
-    envelope = Envelope("1", sender, recipient, 1.0, Plain(content="see", images=(image,)))
+def mail_with(image: SentImage, sender: str, recipient: str, id_: str = "1") -> Heard:
+    envelope = Envelope(id_, sender, recipient, 1.0, Plain(content="see", images=(image,)))
     return Heard(box=f"mail/{recipient}", after=0, upto=1, mail=(envelope.body(),))
 
 
@@ -200,9 +201,27 @@ def test_a_compaction_removes_images_of_the_user_from_the_prompt() -> None:
     rendered_ = Rendered("lead")
     rendered_.add(1, mail_with(SHOT, "user", "lead"))
     rendered_.add(2, Said(text="nice"))
-    assert rendered_.blobs == {"a.png"}
+    assert set(rendered_.pictures) == {"a.png"}
     rendered_.add(3, Compacted(upto=2, summary="s"))
-    assert (rendered_.blobs, "a.png" in str(rendered_.passages)) == (frozenset(), False)
+    assert (rendered_.pictures, "a.png" in str(rendered_.passages)) == ({}, False)
+
+
+def test_images_that_a_model_cannot_see_are_left_out_and_later_ones_are_tried() -> None:
+    rendered_ = Rendered("lead")
+    rendered_.add(1, mail_with(SHOT, "user", "lead"))
+    rendered_.add(2, PicturesRefused(names=tuple(rendered_.pictures.values())))
+    (told_,) = rendered_.passages
+    texts = [block for block in told_.blocks if isinstance(block, TextBlock)]
+    assert [block.images for block in texts] == [(), ()]
+    assert "You cannot see images: my shot&lt;/summary>.png." in texts[1].text
+    rendered_.add(3, mail_with(SHOT.model_copy(update={"blob": "b.png"}), "user", "lead", "2"))
+    assert set(rendered_.pictures) == {"b.png"}
+
+
+def test_pictures_of_results_that_a_model_cannot_see_are_left_out() -> None:
+    did = Did(call="alice:2.0", text="seen", images=({"media_type": "image/png", "blob": "a.png"},))
+    told_ = rendered(START, Said(calls=(LS,)), did, PicturesRefused(names=("a.png",)))[2]
+    assert told_.blocks[0] == ResultBlock("call_2_0", "seen")
 
 
 def test_a_message_heard_twice_is_told_once_also_behind_a_compaction() -> None:

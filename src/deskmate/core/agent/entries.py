@@ -279,6 +279,16 @@ class Overflowed(Fact):
     type: Literal["overflowed"] = "overflowed"
 
 
+class PicturesRefused(Fact):
+    """The provider refused the conversation because its model cannot see pictures. All before this are left out.
+
+    `names`: the pictures that were left out now.
+    """
+
+    type: Literal["pictures_refused"] = "pictures_refused"
+    names: tuple[str, ...] = ()
+
+
 # What by itself tells the model nothing.
 SilentEntry: TypeAlias = (
     Began
@@ -292,7 +302,7 @@ SilentEntry: TypeAlias = (
     | SummaryDropped
     | Overflowed
 )
-Entry: TypeAlias = Started | Heard | Said | Did | Took | Noticed | Nudged | Ended | SilentEntry
+Entry: TypeAlias = Started | Heard | Said | Did | Took | Noticed | Nudged | Ended | PicturesRefused | SilentEntry
 KINDS: tuple[type[Entry], ...] = (
     Started,
     Heard,
@@ -312,6 +322,7 @@ KINDS: tuple[type[Entry], ...] = (
     SummaryRequested,
     SummaryDropped,
     Overflowed,
+    PicturesRefused,
 )
 read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
 

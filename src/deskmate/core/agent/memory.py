@@ -23,6 +23,7 @@ from deskmate.core.agent.entries import (
     Nudged,
     Overflowed,
     PermissionAsked,
+    PicturesRefused,
     Reported,
     Said,
     Started,
@@ -164,7 +165,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, background=memory.background - {background}, owed=True)
         case Compacted():
             return replace(memory, compacted=True, focus=None, overflowed=False)
-        case Cleared():
+        case Cleared() | PicturesRefused():
             return replace(memory, overflowed=False)
         case SummaryRequested(focus=focus):
             return replace(memory, focus=focus)

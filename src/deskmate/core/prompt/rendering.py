@@ -1,11 +1,13 @@
 """From transcript entries to a prompt.
 
 The same entries always give the same passages, and a growing transcript only adds to them, so that a provider's cache
-is used. Only `Compacted` and `Cleared` change what was rendered before. The result is well formed for any entries.
+is used. Only `Compacted`, `Cleared` and `PicturesRefused` change what was rendered before. The result is well formed
+for any entries.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 from deskmate.core.agent.entries import (
@@ -17,6 +19,7 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
+    PicturesRefused,
     Said,
     SilentEntry,
     Started,
@@ -61,6 +64,7 @@ CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of i
 NO_RESULT = "No result was recorded."
 CLEARED = "(This old result was removed to save space. Make the call again if you need it.)"
 EMPTY_RESULT = "(no output)"
+_LEFT_OUT = "are left out of this conversation. If you need to know what they show, ask the user to describe it."
 SUMMARISED = "This summary replaces the conversation so far. Continue from here."
 
 # Characters that providers refuse in the name of a tool. A model may invent any name.
@@ -87,7 +91,7 @@ class Rendered:
         # Where each message was heard first: a repeat is not a second message, even after a compaction.
         self._heard: dict[str, tuple[int, int]] = {}
         self._summary: Compacted | None = None
-        self._cleared = 0
+        self._cleared = self._unseen = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -95,12 +99,12 @@ class Rendered:
         self._wire: dict[str, str] = {}
         self._results: dict[str, ResultBlock] = {}
         self._words = [TextBlock(framed_summary(self._summary))] if self._summary else []
-        self._blobs: set[str] = set()
+        self._pictures: dict[str, str] = {}
 
     @property
-    def blobs(self) -> frozenset[str]:
-        """The blobs of all pictures in the passages."""
-        return frozenset(self._blobs)
+    def pictures(self) -> Mapping[str, str]:
+        """The names of all pictures in the passages, by their blobs."""
+        return self._pictures
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -116,6 +120,10 @@ class Rendered:
                 self._again()
             case Cleared(upto=upto):
                 self._cleared = max(self._cleared, upto)
+                self._again()
+            case PicturesRefused():
+                self._unseen = number
+                self._entries.append((number, entry))
                 self._again()
             case _:
                 self._entries.append((number, entry))
@@ -133,8 +141,10 @@ class Rendered:
             case Did(call=call):
                 if call in self._wire and call not in self._results:
                     result = result_block(self._wire[call], entry, cleared=number <= self._cleared)
+                    if number <= self._unseen:
+                        result = replace(result, images=())
                     self._results[call] = result
-                    self._blobs.update(image.blob for image in result.images)
+                    self._pictures |= {image.blob: image.blob.rpartition("/")[2] for image in result.images}
             case Heard():
                 self._hear(number, entry)
             case _:
@@ -144,9 +154,10 @@ class Rendered:
         for place, envelope in enumerate(envelopes(entry)):
             is_first = self._heard.setdefault(envelope.id, (number, place)) == (number, place)
             if is_first and (text := message_text(envelope)):
-                images = pictures_in(envelope)
+                images = pictures_in(envelope) if number > self._unseen else ()
                 self._words.append(TextBlock(text, images))
-                self._blobs.update(image.blob for image in images)
+                names = {image.blob: " ".join(image.name.split()) for image in sent_images(envelope)}
+                self._pictures |= {image.blob: names[image.blob] for image in images}
         self._words += [TextBlock(text) for text in damage_texts(entry)]
 
     def _say(self, number: int, entry: Said) -> None:
@@ -194,6 +205,9 @@ def told_texts(entry: Entry) -> list[str]:
             return [unframed(text) or f"Task #{task} is still in progress. Continue with it now. {ways_to_end(task)}"]
         case Ended():
             return [notification_text(entry)]
+        case PicturesRefused():
+            names = f": {', '.join(entry.names)}" if entry.names else ""
+            return [unframed(f"(You cannot see images{names}. They {_LEFT_OUT})")]
         case Said() | Did():
             return []
         case unreachable:

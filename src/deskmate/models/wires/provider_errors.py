@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deskmate.core.values import frozen
-from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PicturesRejected, PromptTooLong
 from deskmate.models.wires.json_fields import inner, read_object, words
 
 MESSAGE_CAP = 500
@@ -202,7 +202,7 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
     if status in _PASSING:
         return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
     if fault.takes_no_pictures:
-        return ModelRejected(
+        return PicturesRejected(
             f"{at.model} cannot take images ({status}): {said}",
             "Use a model that can: --model at the start, /model in a conversation. Or start a new team without images.",
         )

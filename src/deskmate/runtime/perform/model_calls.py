@@ -51,6 +51,7 @@ _SAID_CAP, _TOOL_CAP = 40_000, 64
 _FLAW_BYTES = 512
 # In tokens. If a conversation of this length is too long, its length is not the reason.
 _SHORT = 200
+_NAMED_PICTURES = 20
 
 
 class ModelCalls:
@@ -71,6 +72,11 @@ class ModelCalls:
     def tokens(self) -> int:
         """About how many tokens the next prompt will take."""
         return context_tokens(self._transcript.entries, self._overhead)
+
+    @property
+    def picture_names(self) -> tuple[str, ...]:
+        """The names of the pictures that the last prompt had, at most as many as one message can have."""
+        return tuple(dict.fromkeys(self._rendered.pictures.values()))[:_NAMED_PICTURES]
 
     async def think(self, status: StatusReporter, origin: Origin) -> None:
         """Ask the model and record what it says. Raises ModelError, or PromptTooLong if room must be made first."""
@@ -150,7 +156,7 @@ class ModelCalls:
 
     async def _pictures(self) -> dict[str, bytes]:
         pictures = {}
-        for blob in self._rendered.blobs:
+        for blob in self._rendered.pictures:
             # Someone deleted the picture. The text about it remains.
             with suppress(ToolError):
                 pictures[blob] = await self._parts.workspace.blob(blob)

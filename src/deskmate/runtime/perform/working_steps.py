@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Began, Entry, Overflowed
+from deskmate.core.agent.entries import Began, Entry, Overflowed, PicturesRefused
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.status import WORKING, Idle, Working
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.team.tasks import TaskStatus, in_progress_of
-from deskmate.errors import ModelError, PromptTooLong, ToolError
+from deskmate.errors import ModelError, PicturesRejected, PromptTooLong, ToolError
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import drop_summary, park
 from deskmate.runtime.task_groups import task_group
@@ -46,7 +46,17 @@ async def _ask(work: AgentWork, origin: Origin) -> None:
     except PromptTooLong:
         await work.transcript.record(Overflowed())
     except ModelError as error:
-        await park(work, str(error))
+        if not await _leave_out_pictures(work, error):
+            await park(work, str(error))
+
+
+async def _leave_out_pictures(work: AgentWork, error: ModelError) -> bool:
+    """Leave out the pictures of the conversation if the model cannot see them. Return whether it can be asked again."""
+    names = work.model_calls.picture_names
+    if not isinstance(error, PicturesRejected) or not names:
+        return False
+    await work.transcript.record(PicturesRefused(names=names))
+    return True
 
 
 async def act(work: AgentWork, ids: tuple[str, ...]) -> None:
@@ -67,6 +77,8 @@ async def compact(work: AgentWork, origin: Origin) -> None:
         with work.step.cuttable():
             await work.model_calls.compact(work.status, origin)
     except ModelError as error:
+        if await _leave_out_pictures(work, error):
+            return
         await park(work, str(error))
     if origin.view.memory.focus is not None:
         await drop_summary(work)

@@ -41,6 +41,7 @@ ENTRIES: tuple[Entry, ...] = (
     entries.SummaryRequested(focus="the API"),
     entries.SummaryDropped(),
     entries.Overflowed(),
+    entries.PicturesRefused(names=("shot.png",)),
 )
 # Kinds of entries that show nothing, and why.
 UNSHOWN_ENTRIES: Mapping[type[Entry], str] = {}

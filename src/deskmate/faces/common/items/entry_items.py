@@ -134,6 +134,8 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
             yield NoticeItem(key, "no summary was made")
         case entries.Overflowed():
             yield NoticeItem(key, "the conversation is too long for the model")
+        case entries.PicturesRefused():
+            yield NoticeItem(key, "the model cannot see images", ", ".join(entry.names))
         case unreachable:
             assert_never(unreachable)
 
