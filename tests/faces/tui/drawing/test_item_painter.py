@@ -32,7 +32,7 @@ from deskmate.faces.common.items.transcript_items import (
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.drawing.item_painter import PaintLook, lines_of, style_of
 from deskmate.faces.tui.drawing.line_layout import Layout
-from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine
+from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine, joined
 from tests.chaos.files.naughty_strings import NAUGHTY
 from tests.faces.disk_teams import obeyed
 
@@ -173,6 +173,16 @@ def test_a_diff_has_line_numbers_colours_and_is_counted() -> None:
     styles = [{str(span.style) for span in line.spans} for line in lines]
     assert "bold red" in styles[2]
     assert {"bold green", "yellow"} <= styles[3]
+
+
+def test_a_line_of_a_diff_that_is_too_long_goes_on_after_a_mark_and_is_copied_as_it_was() -> None:
+    code = "    total = first_number + second_number"
+    lines = laid(CallItem("1", "edit_file", {"path": "a.py"}, CallState.DONE, diff=f"@@ -9 +9 @@\n+{code}"), width=36)
+    assert [line.text.plain for line in lines[1:]] == [
+        "  │ 9 +     total = first_number +",
+        "  │         ↳ second_number",
+    ]
+    assert joined((line, line.part(0, None)) for line in lines[1:]) == code
 
 
 def test_a_result_without_end_is_cut_and_says_how_to_see_it_all() -> None:

@@ -57,6 +57,20 @@ def test_headings_and_emphasis_are_styles_and_their_marks_are_not_shown() -> Non
     assert {"bold", "italic", "strike"} <= styles("**bold** and *this* and ~~that~~")
 
 
+def test_a_line_of_code_that_is_too_long_goes_on_indented_after_a_mark_that_is_not_copied() -> None:
+    code = f"```python\nif True:\n    return first_one + second_one + third_one + fourth_one\n    x = '{'y' * 60}'\n```"
+    assert plain(code, 36) == [
+        "  if True:",
+        "      return first_one + second_one",
+        "      ↳ + third_one + fourth_one",
+        "      x =",
+        f"      ↳ '{'y' * 27}",
+        f"      ↳ {'y' * 28}",
+        f"      ↳ {'y' * 5}'",
+    ]
+    assert copied(code, 36) == code.removeprefix("```python\n").removesuffix("\n```")
+
+
 def test_lines_stay_lines() -> None:
     assert plain("one\ntwo") == ["one", "two"]
 

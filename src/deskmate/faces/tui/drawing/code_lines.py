@@ -66,7 +66,7 @@ def diff_rows(diff: str, path: str, margin: Text, tints: tuple[str, str]) -> Ite
         if one.sign != " " and not text.spans:
             text.stylize(colour)
         back = {"+": tints[0], "-": tints[1]}.get(one.sign, "")
-        yield UnwrappedLine(text, first, margin.copy().append(" " * (len(number) + 2)), back=back)
+        yield UnwrappedLine(text, first, margin.copy().append(" " * (len(number) + 2)), back=back, hangs=True)
 
 
 def numbered_lines(lines: list[str]) -> Iterator[DiffLine]:

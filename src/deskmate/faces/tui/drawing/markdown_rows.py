@@ -137,7 +137,7 @@ def _code(node: SyntaxTreeNode, place: _Place) -> Iterator[UnwrappedLine]:
     language = words_kept(node.info).split(maxsplit=1)[0] if node.info.strip() else ""
     inner = place.inner(Text("  "), Text("  "), "", "")
     for n, line in enumerate(code_lines(node.content, language) or [Text()]):
-        yield inner.row(line, first=not n)
+        yield replace(inner.row(line, first=not n), hangs=True)
 
 
 def _list(node: SyntaxTreeNode, place: _Place) -> Iterator[UnwrappedLine]:

@@ -4,12 +4,16 @@ Copying returns the text as it was written: without wraps and margins, and with 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.text import Text
 
 from deskmate.faces.common.terminal_text import TAB_CELLS
+
+# Before the rows of a line after its first.
+HANGING = "↳ "
+_HANGING_ROOM = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,8 @@ class UnwrappedLine:
     """A line before it is wrapped. `first` goes before its first row, `rest` before the others.
 
     `copied`: what a copy has instead of `first`. `source`: what a copy of the whole line is, if not its text. `back`:
-    the style behind it, to the end of the line.
+    the style behind it, to the end of the line. `hangs`: rows after the first are indented like it and have a mark, so
+    that they do not look like lines of their own.
     """
 
     text: Text
@@ -26,6 +31,7 @@ class UnwrappedLine:
     copied: str = ""
     source: str | None = None
     back: str = ""
+    hangs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +66,31 @@ def wrapped(row: UnwrappedLine, width: int, console: Console) -> Iterator[Wrappe
     if row.text.cell_len <= room:
         yield _shown(row, row.text, first=True, gap="\n")
         return
+    row = replace(row, rest=_hanging(row, room)) if row.hangs and room >= _HANGING_ROOM else row
     plain, place = row.text.plain, 0
-    for index, line in enumerate(row.text.wrap(console, room, overflow="fold", tab_size=TAB_CELLS)):
+    for index, line in enumerate(_rows(row, room, max(2, width - row.rest.cell_len), console)):
         line.rstrip()
         start = max(plain.find(line.plain, place), place)
         yield _shown(row, line, first=not index, gap=plain[place:start] if index else "\n")
         place = start + len(line.plain)
+
+
+def _hanging(row: UnwrappedLine, room: int) -> Text:
+    """Return what goes before the rows after the first: the indentation of the line, but not too much of it."""
+    plain = row.text.plain
+    indent = min(len(plain) - len(plain.lstrip(" ")), room // 3)
+    return row.rest.copy().append(" " * indent).append(HANGING, "dim")
+
+
+def _rows(row: UnwrappedLine, room: int, rest_room: int, console: Console) -> Iterator[Text]:
+    text = row.text
+    if rest_room != room:
+        # The end of the first row does not depend on what comes after the room for it.
+        first = text[: room + 1].wrap(console, room, overflow="fold", tab_size=TAB_CELLS)[0]
+        yield first
+        text = text[len(first.plain) :]
+        text = text[len(text.plain) - len(text.plain.lstrip()) :]
+    yield from text.wrap(console, rest_room, overflow="fold", tab_size=TAB_CELLS)
 
 
 def _shown(row: UnwrappedLine, line: Text, *, first: bool, gap: str) -> WrappedLine:
