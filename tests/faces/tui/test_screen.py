@@ -52,21 +52,21 @@ async def test_where_there_is_little_room_one_panel_is_in_sight_at_a_time(tmp_pa
         await screen.sees("board 0/3")
         await screen.sees_no("make serve")
         await screen.press("f4")
-        await screen.sees("mail 4")
+        await screen.sees("mail 2")
         await screen.sees_no("board 0/3")
         await screen.press("f6")
         await screen.sees("make serve")
-        await screen.sees_no("mail 4")
+        await screen.sees_no("mail 2")
 
 
 async def test_where_there_is_more_room_board_and_mail_share_a_place_and_the_last_one_stays(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), (120, 30)) as screen:
         await screen.sees("board 0/3", "make serve")
         await screen.press("f4")
-        await screen.sees("mail 4", "make serve")
+        await screen.sees("mail 2", "make serve")
         await screen.sees_no("board 0/3")
         await screen.press("escape", "f2")
-        await screen.sees("mail 4")
+        await screen.sees("mail 2")
 
 
 async def test_the_questions_stay_in_sight_whatever_panel_is_looked_at(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_it_uses_the_room_it_is_given(tmp_path: Path) -> None:
         await screen.sees("make serve", ASKED)
         await screen.sees_no("board 0/3")
         await screen.pilot.resize_terminal(200, 60)
-        await screen.sees("board 0/3", "mail 4", "members 5", "make serve", "you", ASKED)
+        await screen.sees("board 0/3", "mail 2", "members 5", "make serve", "you", ASKED)
         await compare(screen.app, "resized")
         await screen.pilot.resize_terminal(80, 24)
         await screen.sees_no("board 0/3")
@@ -174,7 +174,7 @@ async def test_members_board_and_mail_come_when_they_are_needed(tmp_path: Path) 
             await screen.sees_no("─mail")
             await team.mailbox("alice").send("lead", Plain(content="it is done"))
             await screen.session.look()
-            await screen.sees("─mail 2", "it is done")
+            await screen.sees("─mail 1 of agents, 1 hidden", "it is done")
 
 
 # -- themes ---------------------------------------------------------------------------------------

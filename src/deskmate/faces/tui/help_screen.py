@@ -26,8 +26,8 @@ KEYS = {
         "Shift-Tab": "switch to the next permission mode: default, acceptEdits, plan",
         "Ctrl-Z": "suspend; type fg in the shell to continue",
         "Alt-Home": "watch the lead; in the list of members, Home also works",
-        "PageUp, PageDown": "scroll the conversation",
-        "Ctrl-F": "find in the conversation",
+        "PageUp, PageDown": "scroll the conversation; Ctrl-End goes to its end",
+        "Ctrl-F": "find in the conversation; ↑ ↓ step through what is found",
         "Esc": "go back to writing; if your draft is empty, interrupt the watched member",
         "Esc Esc": "if your draft is empty, choose a point to go back to",
         "Ctrl-C": "clear your draft, or interrupt the watched member; press twice to leave",
@@ -38,7 +38,7 @@ KEYS = {
         "Alt-Enter, \\ Enter": "start a new line; Shift-Enter and Ctrl-J also work",
         "↑ ↓": "show what you typed before; Ctrl-R searches it",
         "Ctrl-G": "write in your editor",
-        "Ctrl-End, End": "go to the end of the conversation; End only if your draft is empty",
+        "End": "go to the end of the conversation, if your draft is empty",
         "/  @": "choose a command (/), a member or a file (@): ↑ ↓ select, Tab inserts, Esc closes",
         "Ctrl-D": "leave, if your draft is empty",
     },
@@ -60,7 +60,7 @@ KEYS = {
     "Board and mail (F3, F4)": {
         "↑ ↓ Enter": "choose, open and close",
         "r": "reply to the sender of the selected message",
-        "f": "show all mail, or only that of the watched member",
+        "f": "show the mail of agents, all mail, or only that of the watched member",
     },
 }
 

@@ -24,7 +24,6 @@ from deskmate.faces.common.chat.completions import FileList
 from deskmate.faces.common.items.member_items import colours_of, role_of
 from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.draft.draft_menu import DraftMenu
-from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.help_screen import HelpScreen
 from deskmate.faces.tui.key_target import is_for_panel
 from deskmate.faces.tui.member_activity import Activity
@@ -35,6 +34,7 @@ from deskmate.faces.tui.panels.head_line import Head
 from deskmate.faces.tui.panels.key_line import KeyLine
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.panels.search_line import SearchLine
 from deskmate.faces.tui.panels.user_mail import UserMail
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
@@ -67,6 +67,7 @@ class TeamScreen(Screen[None]):
         Binding("alt+home", "numbered(1)", "lead", priority=True),
         *(Binding(f"alt+{number}", f"numbered({number})", "choose", priority=True) for number in range(1, 10)),
         Binding("ctrl+f", "search", "find", priority=True),
+        Binding("ctrl+end", "end", "end of the conversation", priority=True),
         Binding("escape", "leave_panel", "back"),
     ]
 
@@ -90,7 +91,7 @@ class TeamScreen(Screen[None]):
         feed.listen(self._activity.hear)
         self._mail = UserMail(now())
         self.watching = Watching(session, self._activity, self._changed.set)
-        self._grid = ConversationGrid(session, self._activity, self._changed.set, id="grid")
+        self._grid = ConversationGrid(session, self._activity, self._changed.set, self.watching, id="grid")
         feed.listen(self.watching.hear)
         feed.listen(self._grid.hear)
         session.listen(self._look)
@@ -108,7 +109,7 @@ class TeamScreen(Screen[None]):
                 yield PostPanel(id="post")
         yield QuestionsPanel(id="questions")
         with Vertical(id="foot"):
-            yield Input(id="search", placeholder="find in this conversation", compact=True)
+            yield SearchLine(id="search")
             yield (menu := DraftMenu(id="menu"))
             files = FileList(self._session.find)
             yield Draft(self._before, menu, self._mentioned, files, self._turn_to_next, id="draft")
@@ -296,7 +297,8 @@ class TeamScreen(Screen[None]):
             self.post_message(self.Cut())
 
     def _write(self) -> None:
-        self.query_one("#search").remove_class("open")
+        self.query_one(SearchLine).remove_class("open")
+        self.query_one(Conversation).end_search()
         self._show_panel("conversation")
         draft = self.query_one(Draft)
         # At once, so that the next key is handled there.
@@ -330,7 +332,9 @@ class TeamScreen(Screen[None]):
         if "post" in panels and self._mail.unread:
             self._mail.read()
             self._look()
-        draft = self.query_one(Draft)
+        draft, conversation = self.query_one(Draft), self.query_one(Conversation)
+        has_end = self.focused is conversation or (self.focused is draft and not draft.text)
+        conversation.name_end_key("End" if has_end else "Ctrl-End")
         is_menu = self.focused is draft and self.query_one(DraftMenu).is_open
         has_words = "questions" in panels and isinstance(self.focused, Input)
         panel = "words" if has_words else "menu" if is_menu else (*panels, "draft")[0]
@@ -369,8 +373,8 @@ class TeamScreen(Screen[None]):
         """Take the clicked completion."""
         self.query_one(Draft).accept()
 
-    def on_draft_end_wanted(self) -> None:
-        """Show the end of the conversation."""
+    def action_end(self) -> None:
+        """Show the end of the conversation, whatever panel has the keys."""
         self.query_one(Conversation).action_go(1)
 
     def on_draft_scrolled(self, message: Draft.Scrolled) -> None:
@@ -392,9 +396,4 @@ class TeamScreen(Screen[None]):
         if self.has_class("grid"):
             self.action_grid()
         self._show_panel("conversation")
-        self.query_one("#search", Input).add_class("open").focus()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to the search result, and to the next one if submitted again."""
-        if event.input.id == "search":
-            entitle(event.input, self.query_one(Conversation).seek(event.value))
+        self.query_one(SearchLine).add_class("open").focus()

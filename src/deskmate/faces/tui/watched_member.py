@@ -31,13 +31,19 @@ _PATIENCE_BREATHS = 20
 
 
 class Watching:
-    """The watched member. `activity`: what it is doing. `wake`: called when there is something to draw."""
+    """The watched member. `activity`: what it is doing. `wake`: called when there is something to draw.
 
-    def __init__(self, session: TeamSession, activity: Activity, wake: Callable[[], None]) -> None:
+    `beside`: another one on the same screen. Both show the same notes of the program.
+    """
+
+    def __init__(
+        self, session: TeamSession, activity: Activity, wake: Callable[[], None], beside: "Watching | None" = None
+    ) -> None:
         self._session, self._activity, self._wake = session, activity, wake
         self._team = session.team
-        self._read: dict[str, ItemHistory] = {}
-        self._tokens: dict[str, int] = {}
+        # By team and name: in another team, the same name is another member.
+        self._read: dict[tuple[str, str], ItemHistory] = beside._read if beside else {}
+        self._tokens: dict[tuple[str, str], int] = beside._tokens if beside else {}
         self._live, self._is_read = Live(), False
         self.chosen = LEAD
         # The command of the user that runs: where it is shown, and its key.
@@ -78,28 +84,32 @@ class Watching:
     async def _read_on(self) -> NoReturn:
         name, live = self.chosen, self._live
         history = self._history(name)
+        last = history.last
         while True:
-            for number, entry in await self._session.entries(name, history.last):
-                history.add(number, entry)
+            for number, entry in await self._session.entries(name, last):
+                # Another one on this screen may have read it meanwhile.
+                if number > history.last:
+                    history.add(number, entry)
                 self._count(name, entry)
                 live.show(number, entry)
+                last = number
             self._is_read = True
             self._wake()
-            await self._session.changed(name, history.last)
+            await self._session.changed(name, last)
             await asyncio.sleep(_BREATH_SECONDS)
 
     def _count(self, name: str, entry: Entry) -> None:
         match entry:
             case Said() if tokens := counted_tokens(entry):
-                self._tokens[name] = tokens
+                self._tokens[self._key(name)] = tokens
             case Compacted() | Cleared():
                 # It is known again after the next answer.
-                self._tokens.pop(name, None)
+                self._tokens.pop(self._key(name), None)
 
     @property
     def context_share(self) -> float | None:
         """How full the context of the watched member is, from 0 to 1; None as long as no model has counted it."""
-        tokens = self._tokens.get(self.chosen)
+        tokens = self._tokens.get(self._key(self.chosen))
         member = next((one for one in self._session.members if one.name == self.chosen), None)
         if tokens is None or member is None:
             return None
@@ -153,14 +163,17 @@ class Watching:
     def keep_up(self) -> bool:
         """Note the current team. Return whether the watched member is no longer on it.
 
-        In another team the same name is another member, so all transcripts except the lead's are forgotten.
+        In another team the same name is another member.
         """
         gone = self.chosen not in [member.name for member in self._session.members]
         if self._session.team != self._team:
             gone = gone or self.chosen != LEAD
-            self._team, self._read = self._session.team, {LEAD: self._history(LEAD)}
-            self._tokens = {name: tokens for name, tokens in self._tokens.items() if name == LEAD}
+            self._team = self._session.team
         return gone
 
     def _history(self, name: str) -> ItemHistory:
-        return self._read.setdefault(name, ItemHistory(name))
+        return self._read.setdefault(self._key(name), ItemHistory(name))
+
+    def _key(self, name: str) -> tuple[str, str]:
+        # The lead is the same in every team.
+        return ("" if name == LEAD else self._team), name

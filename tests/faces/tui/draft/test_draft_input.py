@@ -204,6 +204,23 @@ async def test_a_key_goes_to_the_end_of_the_conversation_while_one_writes(tmp_pa
         await screen.sees("line 99")
 
 
+async def test_the_title_names_the_key_that_goes_to_the_end_now(tmp_path: Path) -> None:
+    words = "\n".join(f"line {number}" for number in range(100))
+    async with FakeProvider([Say(words)]) as provider, show_live_team(tmp_path, provider, SMALL, "go") as screen:
+        await screen.sees("line 99")
+        await screen.press("pageup", "pageup")
+        await screen.sees("below: End")
+        await screen.press(*"draft")
+        await screen.sees("below: Ctrl-End")
+        await screen.press("f6")
+        await screen.sees("below: End")
+        await screen.press("f4")
+        await screen.sees("to lead")
+        await screen.press("ctrl+end", "f6")
+        await screen.sees("line 99")
+        await screen.sees_no("below")
+
+
 # -- what is half typed ---------------------------------------------------------------------------
 
 

@@ -258,18 +258,51 @@ async def test_what_is_looked_for_is_found_upwards_and_unfolded(tmp_path: Path) 
     async with show_team(await at_work(tmp_path), SMALL) as screen:
         await screen.sees("make serve")
         await screen.press("ctrl+f")
-        await screen.type("PASSED")
-        await screen.sees("─1 of 1", "test 0 passed")
-        await screen.press("escape", "ctrl+f", *["backspace"] * 6)
+        await screen.type("0 PASSED")
+        await screen.sees("─1 of 3", "test 20 passed")
+        await screen.press("escape", "ctrl+f", *["backspace"] * 8)
         await screen.type("make")
-        await screen.sees("─1 of 3", "make serve")
-        await screen.press("enter")
-        await screen.sees("─2 of 3", "make lint")
+        # Each command is in its title and below it.
+        await screen.sees("─1 of 6", "make serve")
+        await screen.press("enter", "enter")
+        await screen.sees("─3 of 6", "make lint")
         await compare(screen.app, "found")
         await screen.press("f6", "N")
-        await screen.sees("make serve")
-        await screen.press("n", "n", "n")
-        await screen.sees("make serve")
+        await screen.sees("─2 of 6", "make serve")
+        await screen.press("n", "n", "n", "n", "n")
+        await screen.sees("─1 of 6", "make serve")
+
+
+async def test_every_hit_in_an_entry_is_a_step_and_the_one_in_turn_looks_different(tmp_path: Path) -> None:
+    folder = await made(tmp_path, long_one)
+    # The third is broken at the edge of the screen.
+    await add_words(folder, f"A *needle* and a needle.\n\n{'x' * 75}needleneedle")
+    async with show_team(folder, SMALL) as screen:
+        await screen.sees("A needle")
+        await screen.press("ctrl+f")
+        await screen.type("needle")
+        await screen.sees("lead  1 of 4")
+        seen = [hits(screen)]
+        for key in ("up", "up", "up", "down"):
+            await screen.press(key)
+            await screen.pilot.pause()
+            seen.append(hits(screen))
+        others = [("needle", False)]
+        assert seen[0] == [*others * 2, ("ne", False), ("edle", False), ("needle", True)]
+        assert seen[1] == [*others * 2, ("ne", True), ("edle", True), *others]
+        assert seen[3] == [("needle", True), *others, ("ne", False), ("edle", False), *others]
+        assert seen[4] == seen[2]
+        await screen.press("escape")
+        await screen.sees_no("of 4")
+        assert hits(screen) == []
+
+
+def hits(screen: ScreenHarness) -> list[tuple[str, bool]]:
+    """Return what is marked as found in the conversation, and whether it is the one in turn."""
+    panel = screen.app.screen.query_one("#conversation", Conversation)
+    segments = [one for y in range(panel.size.height) for one in panel.render_line(y)]
+    found = [(one.text, bool(one.style.reverse)) for one in segments if one.style and one.style.bold]
+    return [(text, chosen) for text, chosen in found if text.strip() and text in "needle"]
 
 
 async def test_what_stands_far_above_is_found_too(tmp_path: Path) -> None:

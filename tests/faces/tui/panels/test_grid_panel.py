@@ -49,6 +49,18 @@ async def test_a_click_chooses_who_is_written_to_and_reading_shows_only_that_one
         await screen.sees_no("─lead──")
 
 
+async def test_to_whom_something_was_said_is_shown_in_the_grid_and_stays_afterwards(tmp_path: Path) -> None:
+    async with show_team(await at_work(tmp_path), LARGE) as screen:
+        await screen.press("f7")
+        await screen.sees("─alice──")
+        await screen.press("f5", "escape")
+        await screen.type("@alice use ids")
+        await screen.sees("│ said to alice")
+        await screen.press("f7")
+        await screen.sees_no("─alice──")
+        assert len([line for line in screen.lines if "said to alice" in line]) == 1
+
+
 async def test_a_search_is_in_one_conversation(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), LARGE) as screen:
         await screen.press("f7")

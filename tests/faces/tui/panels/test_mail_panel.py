@@ -75,28 +75,40 @@ def last_words(shown: PanelHarness) -> list[str]:
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_kind_of_letter_is_a_line(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(PostPanel(), tmp_path, written, size) as shown:
+        await shown.press("f")
         await compare(shown.app, "post")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_enter_shows_the_whole_letter(tmp_path: Path, size: tuple[int, int]) -> None:
     async with show_panel(PostPanel(), tmp_path, written, size) as shown:
-        await shown.press("enter", "home", "down", "enter", "down", "enter", "down", "enter")
+        await shown.press("f", "enter", "home", "down", "enter", "down", "enter", "down", "enter")
         await compare(shown.app, "post-unfolded")
+
+
+async def test_at_first_what_agents_wrote_is_shown_and_the_title_says_how_much_is_hidden(tmp_path: Path) -> None:
+    async def mixed(team: OpenTeam, clock: FakeClock) -> None:
+        await written(team, clock)
+        await team.mailbox("alice").send("user", Plain(content="Which colour?"))
+
+    async with show_panel(PostPanel(), tmp_path, mixed) as shown:
+        assert shown.lines[0].rstrip("─") == "─mail 10 of agents, 4 hidden"
+        assert not [line for line in mail(shown) if "user →" in line or "permission" in line]
+        assert "colour?" in last_words(shown)
 
 
 async def test_only_the_letters_of_the_chosen_member_are_left_and_all_come_back(tmp_path: Path) -> None:
     async with show_panel(panel := PostPanel(), tmp_path, written) as shown:
         panel.choose("bob")
         await shown.press()
-        everything = shown.lines
-        await shown.press("f")
+        at_first = shown.lines
+        await shown.press("f", "f")
         await compare(shown.app, "post-of-bob")
         panel.choose("dave")
         await shown.pilot.pause()
-        assert [line.rstrip("─") for line in shown.lines if line] == ["─mail 0 of dave", "no mail yet"]
+        assert [line.rstrip("─") for line in shown.lines if line] == ["─mail 0 of dave, 13 hidden", "no mail yet"]
         await shown.press("f")
-        assert shown.lines == everything
+        assert shown.lines == at_first
 
 
 async def test_the_end_stays_in_view_as_letters_come(tmp_path: Path) -> None:

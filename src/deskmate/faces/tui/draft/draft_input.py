@@ -52,9 +52,6 @@ class Draft(TextArea):
             super().__init__()
             self.by = by
 
-    class EndWanted(Message):
-        """The person wants to see the end of the conversation."""
-
     class Ended(Message):
         """Nothing more will be typed."""
 
@@ -172,10 +169,8 @@ class Draft(TextArea):
                 self.action_undo()
             case "pageup" | "pagedown":
                 self.post_message(self.Scrolled(-1 if key == "pageup" else 1))
-            case "ctrl+end":
-                self.post_message(self.EndWanted())
             case "end" if not self.text:
-                self.post_message(self.EndWanted())
+                self.call_later(self.run_action, "screen.end")
             case "ctrl+d" if not self.text:
                 self.post_message(self.Ended())
             case _:
@@ -267,7 +262,7 @@ class Draft(TextArea):
 
     def _offer_mentions(self, typed: str, trouble: str = "") -> None:
         found = mention_completions(typed, self._members(), self._listed)
-        self._menu.offer("members and files: Tab inserts", found, trouble)
+        self._menu.offer("members, and files to attach: Tab inserts", found, trouble)
 
     def _offer_history(self) -> None:
         wanted = self.text.lower()

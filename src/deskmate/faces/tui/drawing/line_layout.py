@@ -63,6 +63,10 @@ class Layout:
         """Return the item at a line."""
         return self._laid[bisect_right(self._starts, line) - 1] if 0 <= line < self.height else None
 
+    def start(self, line: int) -> int:
+        """Return the first line of the item at a line, with the space above it."""
+        return self._starts[bisect_right(self._starts, line) - 1]
+
     def line(self, line: int) -> WrappedLine | None:
         """Return a line, or None below the last."""
         if not 0 <= line < self.height:

@@ -1,6 +1,8 @@
 """The panels of the screen.
 
 conversation_panel  the transcript of the chosen member
+search_line         what to find in it
+search_hits         where a searched text is
 grid_panel          several conversations side by side
 members_panel       who is on the team
 board_panel         the board

@@ -6,17 +6,16 @@ Only visible lines are drawn. `line_layout` and `item_painter` make the lines.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
 from deskmate.faces.common.items.transcript_items import (
-    CallItem,
     Fold,
     NoticeItem,
     ShownItem,
@@ -26,17 +25,20 @@ from deskmate.faces.common.items.transcript_items import (
 )
 from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.drawing.item_painter import PaintLook, lines_of
-from deskmate.faces.tui.drawing.line_layout import Layout
+from deskmate.faces.tui.drawing.line_layout import Laid, Layout
 from deskmate.faces.tui.drawing.markdown_rows import GrowingMarkdown
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import words
 from deskmate.faces.tui.drawing.wrapped_lines import WrappedLine, joined
+from deskmate.faces.tui.panels.search_hits import ConversationSearch, Hit, hits_in
 from deskmate.faces.tui.theme import tints_of
 
 # Lay out about this much, and as much again each time the top is reached.
 PAGE_ITEMS = 150
 PAGE_CHARS = 50_000
 _MARGIN = 1
+# Without colours, the chosen hit is seen by its background and the others by a line below them.
+_HIT, _CHOSEN_HIT = "not dim bold underline yellow", "not dim bold reverse yellow"
 
 
 class Conversation(ScrollView, can_focus=True):
@@ -57,6 +59,9 @@ class Conversation(ScrollView, can_focus=True):
         Binding("end,G", "go(1)", "end", show=False),
     ]
 
+    # Which search result is chosen, and of how many: "2 of 7".
+    found = reactive("", repaint=False)
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._member = ""
@@ -68,8 +73,9 @@ class Conversation(ScrollView, can_focus=True):
         self._first = 0
         self._follows = True
         self._cursor: str | None = None
-        self._sought = ""
+        self._search = ConversationSearch(lambda item: self._paint(item, False))
         self._growing = GrowingMarkdown()
+        self._end_key = "End"
 
     def on_mount(self) -> None:
         """Lay out again with the colours of another theme."""
@@ -83,6 +89,14 @@ class Conversation(ScrollView, can_focus=True):
         self._follows, self._cursor, self._all_open = True, None, False
         # Lay out the end of the next conversation.
         self._items, self._first = (), 0
+        self._search.seek("")
+        self.end_search()
+
+    def name_end_key(self, key: str) -> None:
+        """Name the key that scrolls to the end, which depends on what has the keys."""
+        if key != self._end_key:
+            self._end_key = key
+            self._entitle()
 
     def show(self, name: str, items: Sequence[ShownItem], colours: Mapping[str, str]) -> None:
         """Show the items of a member, in the colours of their authors."""
@@ -116,8 +130,10 @@ class Conversation(ScrollView, can_focus=True):
 
     def _entitle(self) -> None:
         below = self._layout.height - self.scroll_offset.y - self.size.height
-        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: End"
-        entitle(self, f"{words(self._member)}{more}")
+        lines = f"  {below:,} line{'' if below == 1 else 's'} below: {self._end_key}"
+        more = "" if self._follows or below <= 0 else lines
+        found = f"  {self.found}" if self.found else ""
+        entitle(self, f"{words(self._member)}{found}{more}")
 
     def _paint(self, item: ShownItem, folded: bool) -> list[WrappedLine]:
         look = PaintLook(self.room, self._colours, self.app.console, tints_of(self.app.theme), self._growing)
@@ -147,11 +163,16 @@ class Conversation(ScrollView, can_focus=True):
         if line.back:
             shown.append(" " * max(0, self.room + _MARGIN - shown.cell_len))
             shown.stylize_before(line.back)
-        if self._sought:
-            shown.highlight_words([self._sought], Style(reverse=True), case_sensitive=False)
+        if self.found and laid is not None:
+            self._mark_hits(shown, laid, number)
         self._mark_selected(shown, number)
         strip = Strip(shown.render(self.app.console)).adjust_cell_length(width, style).apply_style(style)
         return strip.apply_offsets(0, number)
+
+    def _mark_hits(self, shown: Text, laid: Laid, number: int) -> None:
+        row = number - self._layout.start(number)
+        for start, end, chosen in self._search.row(laid, row):
+            shown.stylize(_CHOSEN_HIT if chosen else _HIT, start + _MARGIN, end + _MARGIN)
 
     def _mark_selected(self, shown: Text, number: int) -> None:
         selection = self.text_selection
@@ -197,6 +218,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def _lay_anew(self) -> None:
         self._layout.forget()
+        self._search.forget()
         self._lay()
 
     def action_go(self, to: int) -> None:
@@ -282,51 +304,42 @@ class Conversation(ScrollView, can_focus=True):
 
     # -- searching --------------------------------------------------------------------------------
 
-    def seek(self, sought: str) -> str:
-        """Go to the last item that contains a text, or to the one above. Case is ignored. Return "N of M"."""
-        if sought != self._sought:
-            self._sought, self._cursor = sought, None
-        return self._go(-1)
+    def seek(self, sought: str, by: int = -1) -> None:
+        """Go to the last place that has a text, or to the next one: above, or with 1 below."""
+        self._search.seek(sought)
+        self.action_find(by)
 
     def action_find(self, by: int) -> None:
         """Go to the next search result: above, or with 1 below."""
-        self._go(by)
+        if found := self._search.step(self._items, by):
+            self._reveal(*found)
+        self._show_found(self._search.count)
 
-    def _go(self, by: int) -> str:
-        wanted = self._sought.casefold()
-        keys = [item.key for item in self._items if wanted and wanted in _searchable(item).casefold()]
-        if not keys:
-            self.refresh()
-            return "nothing found" if wanted else ""
-        here = keys.index(self._cursor) if self._cursor in keys else len(keys) if by < 0 else -1
-        place = (here + by) % len(keys)
-        self._reveal(keys[place])
-        return f"{len(keys) - place} of {len(keys)}"
+    def end_search(self) -> None:
+        """Mark what was found no longer. The next step marks it again."""
+        if self.found:
+            self._show_found("")
 
-    def _reveal(self, key: str) -> None:
-        """Scroll to the search result in an item, and unfold the item if needed."""
-        index = next(index for index, item in enumerate(self._items) if item.key == key)
-        item, wanted = self._items[index], self._sought.casefold()
-        self._first = min(self._first, index)
-        if self._is_folded(item) and wanted not in item.title.casefold():
-            self._turned ^= {key}
+    def _show_found(self, count: str) -> None:
+        self.found = count
+        self._entitle()
+        self.refresh()
+
+    def _reveal(self, item: ShownItem, hit: Hit) -> None:
+        """Scroll to a search result in an item, and unfold the item if needed."""
+        self._first = min(self._first, self._items.index(item))
+        if self._is_folded(item) and hit not in hits_in(self._paint(item, True), self._search.sought):
+            self._turned ^= {item.key}
         self._follows = False
         self._lay()
-        self._cursor = key
-        first, last = self._layout.span(key) or (0, 0)
-        lines = (line for line in range(first, last) if wanted in self._text_at(line).casefold())
-        # A result that is wrapped is in no single line.
-        self._bring_into_sight(next(lines, first))
-
-    def _text_at(self, number: int) -> str:
-        line = self._layout.line(number)
-        return line.text.plain if line else ""
+        self._cursor = item.key
+        first, _ = self._layout.span(item.key) or (0, 0)
+        self._bring_into_sight(first + hit[0][0])
 
     def _bring_into_sight(self, line: int) -> None:
         top, height = self.scroll_offset.y, self.size.height
         if not top <= line < top + height:
             self.scroll_to(y=max(0, line - height // 2), animate=False)
-        self.refresh()
 
 
 def _page_start(items: Sequence[ShownItem], end: int) -> int:
@@ -336,10 +349,3 @@ def _page_start(items: Sequence[ShownItem], end: int) -> int:
         start -= 1
         chars += len(items[start].text)
     return start
-
-
-def _searchable(item: ShownItem) -> str:
-    parts = [item.title, item.text]
-    if isinstance(item, CallItem):
-        parts += [item.details, item.diff]
-    return "\n".join(parts)

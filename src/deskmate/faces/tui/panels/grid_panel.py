@@ -66,14 +66,23 @@ class Tile(Conversation, can_focus=False):
 
 
 class ConversationGrid(Grid):
-    """Two to six conversations. Closed, it costs nothing. `wake`: called when there is something to draw."""
+    """Two to six conversations. Closed, it costs nothing. `wake`: called when there is something to draw.
+
+    `beside`: what is watched while it is closed.
+    """
 
     def __init__(
-        self, session: TeamSession, activity: Activity, wake: Callable[[], None], *, id: str | None = None
+        self,
+        session: TeamSession,
+        activity: Activity,
+        wake: Callable[[], None],
+        beside: Watching,
+        *,
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._session = session
-        self._tiles = [Tile(Watching(session, activity, wake)) for _ in range(MOST_TILES)]
+        self._tiles = [Tile(Watching(session, activity, wake, beside)) for _ in range(MOST_TILES)]
 
     def compose(self) -> ComposeResult:
         """Yield the tiles."""

@@ -75,7 +75,11 @@ OWN = {
         KeyHint("right", "→", "next question", 3),
         KeyHint("escape", "Esc", "write", 0),
     ),
-    "search": (KeyHint("enter", "Enter", "next", 0), KeyHint("escape", "Esc", "close", 0)),
+    "search": (
+        KeyHint("enter", "Enter", "find", 0),
+        KeyHint("up", "↑↓", "step", 0),
+        KeyHint("escape", "Esc", "close", 0),
+    ),
 }
 
 

@@ -2,13 +2,22 @@
 
 import time
 from collections.abc import Mapping
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, assert_never
 
 from textual.binding import Binding, BindingType
 
 from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import USER
-from deskmate.core.team.messages import Broadcast, Interrupt, Message, PermissionResponse, Undeliverable
+from deskmate.core.team.messages import (
+    Broadcast,
+    Interrupt,
+    Message,
+    PermissionRequest,
+    PermissionResponse,
+    Plain,
+    Undeliverable,
+)
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.member_items import colours_of, sender_of, shown_name
 from deskmate.faces.tui.drawing.item_painter import style_of
@@ -18,13 +27,24 @@ from deskmate.faces.tui.drawing.row_list import Rows
 from deskmate.faces.tui.drawing.styled_lines import Line, cut, folded, paragraphs, words
 
 
+class MailFilter(StrEnum):
+    """Which mail is shown: what agents wrote, everything, or that of the chosen member."""
+
+    AGENTS = "agents"
+    ALL = "all"
+    MEMBER = "member"
+
+
+_FILTERS = tuple(MailFilter)
+
+
 class PostPanel(Rows):
-    """The latest messages. `f` shows only those of the chosen member, or all again. `r` replies to the chosen one."""
+    """The latest messages, at first those that agents wrote. `f` shows others. `r` replies to the chosen one."""
 
     FOLLOWS = True
     NOTHING = "no mail yet"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "filter", "all / only this member"),
+        Binding("f", "filter", "of agents / all / of this member"),
         # First, so that what is typed right after it is the reply.
         Binding("r", "screen.reply", "reply", priority=True),
     ]
@@ -36,7 +56,7 @@ class PostPanel(Rows):
         self._colours: Mapping[str, str] = {}
         self._now = 0.0
         self._member = ""
-        self._only = False
+        self._filter = MailFilter.AGENTS
 
     def show(self, session: TeamSession, now: float) -> None:
         """Show the current mail."""
@@ -59,16 +79,29 @@ class PostPanel(Rows):
         return sender_of(item.sender if item.sender != USER else item.recipients[0])
 
     def action_filter(self) -> None:
-        """Show only the messages of the chosen member, or all again."""
-        self._only = not self._only
+        """Show all messages, then only those of the chosen member, then those that agents wrote again."""
+        self._filter = _FILTERS[(_FILTERS.index(self._filter) + 1) % len(_FILTERS)]
         self._lay()
 
     def _lay(self) -> None:
-        only = self._only and self._member
-        keys = [key for key, item in self._items.items() if not only or _is_of(self._member, item)]
-        count = f"{len(keys):,} of {words(self._member)}" if only else f"{len(keys):,}"
-        entitle(self, f"mail {count}" if self._items else "mail")
+        keys = [key for key, item in self._items.items() if self._shows(item)]
+        hidden = len(self._items) - len(keys)
+        whose = "agents" if self._filter is MailFilter.AGENTS else words(self._member)
+        entitle(
+            self, f"mail {len(keys):,}{f' of {whose}, {hidden:,} hidden' if hidden else ''}" if self._items else "mail"
+        )
         self.lay(keys)
+
+    def _shows(self, item: MailItem) -> bool:
+        match self._filter:
+            case MailFilter.ALL:
+                return True
+            case MailFilter.MEMBER:
+                return not self._member or self._member in map(sender_of, (item.sender, *item.recipients))
+            case MailFilter.AGENTS:
+                return _is_of_agents(item)
+            case unreachable:
+                assert_never(unreachable)
 
     def head(self, key: str, cells: int) -> Line:
         """Return a message on one line."""
@@ -109,5 +142,9 @@ def _style(message: Message) -> str:
     return "red" if isinstance(message, Interrupt | Undeliverable) else "yellow"
 
 
-def _is_of(member: str, item: MailItem) -> bool:
-    return member in map(sender_of, (item.sender, *item.recipients))
+def _is_of_agents(item: MailItem) -> bool:
+    """Return whether an agent wrote a message to another, or words to the user. Questions have their own panel."""
+    message = item.envelope.message
+    if item.sender == USER or isinstance(message, PermissionRequest | PermissionResponse):
+        return False
+    return item.recipients != (USER,) or isinstance(message, Plain | Broadcast)
