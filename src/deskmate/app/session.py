@@ -68,7 +68,7 @@ class Session(TeamSession):
     """A team that runs while this is open, and its user. `stream` and `ask` wait for what is done about a text."""
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
-        super().__init__(teams.current, team_parts.workspace.find)
+        super().__init__(teams.current, team_parts.workspace)
         self._team_parts, self._teams, self._agent = team_parts, teams, agent
         self._ends: dict[str, int] = {}
         agent.listen(self._tell)

@@ -64,11 +64,11 @@ async def test_words_go_to_the_lead_as_they_were_typed(harness: AppHarness, line
         assert await typist.mail(LEAD) == [("user", "message", said)]
 
 
-async def test_a_mentioned_file_is_not_taken_for_a_teammate(harness: AppHarness) -> None:
-    (harness.place / "calc.py").write_text("")
+async def test_a_mentioned_folder_is_not_taken_for_a_teammate(harness: AppHarness) -> None:
+    (harness.place / "src").mkdir()
     async with chat(harness) as typist:
-        assert await typist.talk.carry_out("@calc.py what is this?") == Feedback()
-        assert await typist.mail(LEAD) == [("user", "message", "calc.py what is this?")]
+        assert await typist.talk.carry_out("@src what is this?") == Feedback()
+        assert await typist.mail(LEAD) == [("user", "message", "src what is this?")]
 
 
 async def test_words_with_a_name_go_to_that_teammate_alone(harness: AppHarness) -> None:

@@ -284,7 +284,7 @@ def test_a_file_is_found_by_letters_of_its_path_and_inserted(place: ChatProgram,
     terminal.type("look at @clnt")
     terminal.see("src/client.py")
     terminal.type(TAB)
-    completed = "> look at src/client.py"
+    completed = "> look at @src/client.py"
     terminal.cursor_in(completed, len(completed) + 1)
 
 

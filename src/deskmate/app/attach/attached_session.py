@@ -100,7 +100,7 @@ class AttachedSession(TeamSession):
     def __init__(
         self, reading: Reading, lead_in: LeadInTeams, settings: Settings, team_state: TeamState, workspace: Workspace
     ) -> None:
-        super().__init__(team_state, workspace.find)
+        super().__init__(team_state, workspace)
         self._reading, self._lead_in, self._settings, self._state = reading, lead_in, settings, team_state
         self._moved = anyio.Event()
         self._told: dict[str, int] = {}

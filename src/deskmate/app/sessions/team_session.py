@@ -5,7 +5,7 @@ Faces show any of them. `Session` runs the team, and `AttachedSession` looks at 
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from deskmate.app.parts.provider_models import check_model
 from deskmate.app.rewind.rewinding import Rewinder
 from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
+from deskmate.app.sessions.mentioned_files import MentionedFiles, read_mentioned
 from deskmate.app.sessions.shown_team import ShownTeam
 from deskmate.app.user_answers import Answer, answer_to, broadcast
 from deskmate.config import Settings
@@ -31,6 +32,7 @@ from deskmate.core.team.spending import Spending, Sum, is_over
 from deskmate.core.team.status import Parked, status_word
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import Refused, UnknownRecipient
+from deskmate.ports import Workspace
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
 from deskmate.queries.team_view import Permitted
@@ -46,9 +48,9 @@ class TeamSession(ABC):
     `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
     """
 
-    def __init__(self, team_state: TeamState, find: Callable[[str], Awaitable[list[str]]]) -> None:
-        self._shown = ShownTeam(team_state)
-        self.events, self.find = EventSource(self), find
+    def __init__(self, team_state: TeamState, files: Workspace) -> None:
+        self._shown, self._files = ShownTeam(team_state), files
+        self.events, self.find = EventSource(self), files.find
         team_state.feed.listen(self.events.hear)
         self._listeners: list[Callable[[], None]] = [self.events.look]
         self._looked, self._turn = anyio.Event(), anyio.Lock()
@@ -220,6 +222,12 @@ class TeamSession(ABC):
         # A lead has its blobs in its first team, whatever team it works in.
         kept = await keep_images(self.workspace, self.home if name == LEAD else self.team, name, files)
         await self._mailbox.send(name, Plain(content=text, images=kept))
+
+    async def mentioned(self, paths: Sequence[str]) -> MentionedFiles:
+        """Return files of the workspace to attach to a message to the lead, and why others cannot be attached."""
+        team_state = self._team_state
+        rules = (*self.settings.rules, *team_state.roster.state.rules)
+        return await read_mentioned(paths, self._files, rules, team_state.writer.redaction)
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Send text to every member of the team. Return who was reached."""

@@ -6,7 +6,7 @@ rendering         from transcript entries to a prompt
 recorded_replies  from a reply to the entry that records it
 frames            mail, tasks and notices in tags that no text inside can close
 task_lines        tasks as one line of text
-user_frames       commands and notes of the user in a message
+user_frames       commands, notes and files of the user in a message
 call_texts        tool calls as our texts print them
 argument_names    other names that models use for arguments
 compaction        how full the context is, what can be cleared, and what a summary must keep

@@ -158,16 +158,17 @@ def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str
 
 def unframed(text: str) -> str:
     """Return a text for use without a frame, with everything that looks like one of our frames made harmless."""
-    text = _harmless(clean(text), _TAG)
+    text = harmless(clean(text), _TAG)
     return text if text.strip() else ""
 
 
 def posing_as_nobody(text: str) -> str:
     """Return the text of a result, in which nothing can be taken for mail or a notification."""
-    return _harmless(storable(text), _POSING)
+    return harmless(storable(text), _POSING)
 
 
-def _harmless(text: str, tag: re.Pattern[str]) -> str:
+def harmless(text: str, tag: re.Pattern[str]) -> str:
+    """Return a text in which nothing can be taken for one of the tags whose beginning a pattern finds."""
     if not _OPENING.search(text):
         return text
     text = tag.sub("&lt;", text)

@@ -1,19 +1,20 @@
-"""What the user did beside a message: commands and notes, which a message to the lead has as frames.
+"""What a message of the user has beside its words: commands, notes and files, as frames.
 
-The lead reads the frames. People read what was run and what it printed.
+The lead reads the frames. People read what was run, what it printed, and which files were attached.
 """
 
 import re
 from html import unescape
 from typing import TypeAlias
 
-from deskmate.core.prompt.frames import framed
+from deskmate.core.prompt.frames import clean, framed, harmless
 from deskmate.core.values import frozen
 
-_COMMAND, _NOTE = "user-command", "user-note"
+_COMMAND, _NOTE, _FILE = "user-command", "user-note", "user-file"
 _FRAME = re.compile(
-    rf'\n\n<(?P<tag>{_COMMAND}|{_NOTE})(?P<attributes>(?: \w+="[^"]*")*)>(?P<body>[^<]*)</(?P=tag)>', re.DOTALL
+    rf'\n\n<(?P<tag>{_COMMAND}|{_NOTE}|{_FILE})(?P<attributes>(?: \w+="[^"]*")*)>(?P<body>.*?)</(?P=tag)>', re.DOTALL
 )
+_TAG = re.compile(rf"<(?=[\s/]*(?:{_COMMAND}|{_NOTE}|{_FILE})\b)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -66,7 +67,27 @@ class UserNote:
         return framed(_NOTE, self.text, {"file": self.file})
 
 
-Addition: TypeAlias = UserCommand | UserNote
+@frozen
+class UserFile:
+    """A text file that the user attached. `lines`: how many it has, or which of them are in the text."""
+
+    path: str
+    text: str
+    lines: str
+
+    @property
+    def title(self) -> str:
+        """Which file, and how much of it."""
+        return f"@{self.path}, {self.lines}"
+
+    @property
+    def frame(self) -> str:
+        """The file as the lead reads it. Only what looks like a frame is changed, so that the text is exact."""
+        head = framed(_FILE, "", {"path": self.path, "lines": self.lines}).removesuffix(f"</{_FILE}>")
+        return f"{head}\n{harmless(clean(self.text), _TAG)}\n</{_FILE}>"
+
+
+Addition: TypeAlias = UserCommand | UserNote | UserFile
 
 
 def parted(content: str) -> tuple[str, tuple[Addition, ...]]:
@@ -77,6 +98,8 @@ def parted(content: str) -> tuple[str, tuple[Addition, ...]]:
 
 def _addition(found: re.Match[str]) -> Addition:
     set_ones = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found["attributes"])}
+    if found["tag"] == _FILE:
+        return UserFile(set_ones.get("path", ""), found["body"].strip("\n"), set_ones.get("lines", ""))
     body = unescape(found["body"])
     if found["tag"] == _NOTE:
         return UserNote(set_ones.get("file", ""), body)

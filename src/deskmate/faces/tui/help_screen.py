@@ -39,7 +39,7 @@ KEYS = {
         "↑ ↓": "show what you typed before; Ctrl-R searches it",
         "Ctrl-G": "write in your editor",
         "End": "go to the end of the conversation, if your draft is empty",
-        "/  @": "choose a command (/), a member or a file (@): ↑ ↓ select, Tab inserts, Esc closes",
+        "/  @": "choose a command (/), a member or a file to attach (@): Tab inserts, Esc closes",
         "Ctrl-D": "leave, if your draft is empty",
     },
     "Answering (F5)": {

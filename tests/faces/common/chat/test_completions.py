@@ -50,7 +50,7 @@ def test_a_command_that_needs_more_words_is_not_complete() -> None:
     assert {one.insert: one.complete for one in command_completions("te")}["/team"] is True
 
 
-def test_members_come_before_files_and_files_are_inserted_as_paths() -> None:
+def test_members_come_before_files_and_files_keep_the_sign() -> None:
     found = mention_completions("", MEMBERS, FILES)
     assert found[:3] == [
         Completion("@lead", "@lead ", ""),
@@ -58,10 +58,10 @@ def test_members_come_before_files_and_files_are_inserted_as_paths() -> None:
         Completion("@all", "@all ", "everybody on the team"),
     ]
     assert [one.insert for one in found[3:]] == [
-        "src/http/client.py ",
-        '"docs/my notes.md" ',
-        "src/html.py ",
-        "README.md ",
+        "@src/http/client.py ",
+        '@"docs/my notes.md" ',
+        "@src/html.py ",
+        "@README.md ",
     ]
 
 

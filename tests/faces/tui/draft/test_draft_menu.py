@@ -89,7 +89,7 @@ async def test_an_at_offers_members_and_the_files_that_git_does_not_ignore(tmp_p
         await screen.sees("look at @ht")
         await compare(screen.app, "menu-files")
         await screen.press(*"tp", "enter")
-        assert (draft(screen).text, menu(screen)) == ("look at src/http.py ", [])
+        assert (draft(screen).text, menu(screen)) == ("look at @src/http.py ", [])
 
 
 async def test_a_teammate_is_answered_with_three_keys_and_the_words(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
 from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
 from deskmate.faces.common.rewind.rewind_command import rewind_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -114,7 +115,8 @@ class Talk:
     # -- words and commands -----------------------------------------------------------------------
 
     async def _carry_out(self, text: str) -> Lines:
-        if begins_with_image(text, self._session.workspace):
+        workspace = self._session.workspace
+        if begins_with_image(text, workspace) or begins_with_file(text, workspace, self._names):
             return await self._speak(text, LEAD)
         if (said := without_sign(text)) != text:
             return await self._speak(said, LEAD)
@@ -144,7 +146,7 @@ class Talk:
         name = self._session.spelled(name)
         if name == USER:
             raise Refused("'user' is you")
-        if self._is_file(name):
+        if name not in self._names and is_path(self._session.workspace, name):
             return await self._speak(text[1:], LEAD)
         if name.lower() == ALL:
             if images_in(words, self._session.workspace):
@@ -153,21 +155,25 @@ class Talk:
             return _plain(f"said to {', '.join(reached)}")
         return await self._speak(words, name)
 
-    def _is_file(self, name: str) -> bool:
-        """Return whether a mention means a file of the workspace, not somebody on the team."""
-        known = {ALL, *(member.name for member in self._session.members)}
-        return name not in known and is_path(self._session.workspace, name)
+    @property
+    def _names(self) -> set[str]:
+        """What means somebody on the team after an `@`, even if a file has the same name."""
+        return {ALL, *(member.name for member in self._session.members)}
 
     async def _speak(self, words: str, to: str) -> Lines:
         """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
         images = images_in(words, self._session.workspace)
-        short = None if images else short_answer(words)
+        paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
+        short = None if images or paths else short_answer(words)
         if short and (answered := await self.answers.answer_short(*short, to)) is not None:
             return _lines(answered)
-        await self._session.say(self.commands.with_news(words) if to == LEAD else words, to=to, images=images)
+        files = await self._session.mentioned(paths)
+        content = self.commands.with_news(words, *(file.frame for file in files.attached)) if to == LEAD else words
+        await self._session.say(content, to=to, images=images)
         if to == LEAD:
             self.commands.told()
-        said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
+        told = [*(f"attached {file.path}, {file.lines}" for file in files.attached), *files.left_out]
+        said: Lines = _lines(told) if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
         if short and (unanswered := self.answers.unanswered(to)):
             said = _lines(unanswered)
         return [*said, *_lines(self.answers.still_open(to)), *self._capped(to)]
@@ -357,6 +363,7 @@ def _damage(damage: tuple[str, ...]) -> Lines:
 def _help(sheet: Sheet) -> Lines:
     words = [["WORDS", "send a message to the lead"], ["@NAME WORDS", "send a message to a teammate"]]
     words.append(["@all WORDS", "send a message to everybody on the team"])
+    words.append(["@FILE", "attach a file of the workspace, anywhere in a message to the lead"])
     rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
     rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
     rows += [["#NOTE", "add a note to the project's notes"]]

@@ -1,8 +1,7 @@
 """What a menu offers for the word that is being typed: commands after `/`, members and files after `@`.
 
 `word_at` finds the word, `command_completions` and `mention_completions` say what fits. Faces show it and insert the
-chosen one. A file is inserted as its path, without the sign: agents read it when they need it. An image keeps the sign,
-because it is sent with the message.
+chosen one. A file keeps the sign, because it is sent with the message.
 """
 
 import re
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from deskmate.core.log.names import ALL
 from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named
-from deskmate.faces.common.mentions.image_paths import is_image, mention_of
+from deskmate.faces.common.mentions.image_paths import mention_of
 
 OFFERED = 50
 # As many as `find` returns. If it returns fewer, there are no others.
@@ -68,7 +67,7 @@ def mention_completions(typed: str, members: Iterable[tuple[str, str]], files: S
 
 def file_completions(typed: str, files: Sequence[str]) -> list[Completion]:
     """Return the files that fit."""
-    return _ranked(typed, [Completion(path, f"{_typed(path)} ") for path in files], lambda one: one.name)
+    return _ranked(typed, [Completion(path, f"{mention_of(path)} ") for path in files], lambda one: one.name)
 
 
 def is_path(workspace: Path, name: str) -> bool:
@@ -86,12 +85,6 @@ def begins_with_path(text: str) -> bool:
     if len(word) < 2 or word.startswith("//") or command_named(word[1:]):
         return False
     return "/" in word[1:] or is_path(Path("/"), word)
-
-
-def _typed(path: str) -> str:
-    if is_image(path):
-        return mention_of(path)
-    return f'"{path}"' if re.search(r"\s", path) else path
 
 
 def _ranked(typed: str, found: Sequence[Completion], key: Callable[[Completion], str]) -> list[Completion]:

@@ -56,9 +56,9 @@ class UserCommands:
         self._running: Process | None = None
         self._asked_to_stop = False
 
-    def with_news(self, words: str) -> str:
-        """Return a message to the lead, with what it was not told yet."""
-        return "\n\n".join([words, *self._untold])
+    def with_news(self, words: str, *frames: str) -> str:
+        """Return a message to the lead, with what it was not told yet and with other frames."""
+        return "\n\n".join([words, *self._untold, *frames])
 
     def told(self) -> None:
         """Note that the lead was told everything."""

@@ -1,4 +1,5 @@
 """What a typed text names, beside its words.
 
+file_paths   text files
 image_paths  images, as they are typed, dropped or pasted
 """

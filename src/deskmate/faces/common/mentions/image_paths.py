@@ -59,7 +59,7 @@ def as_mention(pasted: str) -> str | None:
 
 
 def mention_of(path: str) -> str:
-    """Return what to type for an image."""
+    """Return what to type for a file."""
     if not _SPECIAL.search(path):
         return f"@{path}"
     return f'@"{path}"' if '"' not in path and "\n" not in path else "@" + _SPECIAL.sub(r"\\\1", path)
