@@ -211,6 +211,17 @@ async def test_of_a_thousand_tasks_only_those_in_view_are_drawn(tmp_path: Path) 
 ODD = [one for one in NAUGHTY if one.strip()]
 
 
+@pytest.mark.parametrize("cells", [30, 35, 79])
+def test_long_names_of_owners_stay_distinct_and_the_subject_keeps_half_of_the_line(cells: int) -> None:
+    owners = ("backend-developer-payments-api", "backend-developer-payments-web")
+    lines = []
+    for owner in owners:
+        item = TaskItem(Task(4, "rewrite the refunds of the shop", owner=owner, status=TaskStatus.IN_PROGRESS))
+        lines.append(plain(head(item, 0, cells, Look({4: item}, {}, NOW))))
+    assert [[end in line for end in ("-api", "-web")] for line in lines] == [[True, False], [False, True]]
+    assert all("#4 rewrite" in line for line in lines)
+
+
 @pytest.mark.parametrize("cells", [30, 41, 80, 120])
 def test_no_line_of_a_task_is_too_wide_or_obeyed(cells: int) -> None:
     for odd in NAUGHTY:

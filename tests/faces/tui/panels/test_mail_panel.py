@@ -14,6 +14,7 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
     Undeliverable,
 )
+from deskmate.core.team.roster_records import Joined
 from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.testing import FakeClock
 from tests.chaos.files.naughty_strings import NAUGHTY
@@ -168,6 +169,18 @@ async def test_a_letter_longer_than_the_panel_is_read_line_by_line_before_the_ne
         # The first is still chosen: it is the one that is folded.
         await shown.press("enter")
         assert [line.split()[4] for line in mail(shown) if line] == ["first", "second"]
+
+
+async def test_long_names_stay_distinct_and_leave_room_for_the_words(tmp_path: Path) -> None:
+    async def named(team: OpenTeam, clock: FakeClock) -> None:
+        for name in ("backend-developer-payments-api", "backend-developer-payments-web"):
+            await team.roster.join(Joined(name=name, role="dev", at=clock.timestamp()))
+        await team.mailbox("backend-developer-payments-api").send(
+            "backend-developer-payments-web", Plain(content="The endpoint is /refunds")
+        )
+
+    async with show_panel(PostPanel(), tmp_path, named, (36, 4)) as shown:
+        assert mail(shown)[0] == "22:13 back…api → back…web The endp…"
 
 
 @pytest.mark.parametrize("size", [(30, 3), (30, 12), (120, 40)])

@@ -142,6 +142,14 @@ async def test_where_there_is_little_room_a_name_keeps_both_ends_and_the_status_
             assert text(app)[2:5:2] == ["2 ● a-rather…ong-name #1", "3 ● bob 15 min"]
 
 
+async def test_in_one_line_each_the_role_or_the_last_words_are_beside_the_status_if_there_is_room(
+    tmp_path: Path,
+) -> None:
+    async with show_team(await at_work(tmp_path), SMALL) as screen:
+        await screen.press("f2")
+        await screen.sees("3 ◐ bob waiting: permission 13 min  dev", "4 ○ carol idle 13 min  The page is ported.")
+
+
 async def test_the_list_says_what_each_member_is_doing_now(tmp_path: Path) -> None:
     async with show_team(await at_work(tmp_path), LARGE) as screen:
         await screen.sees("2 ● alice")

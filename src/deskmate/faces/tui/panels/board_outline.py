@@ -11,6 +11,7 @@ from deskmate.core.prompt.task_lines import authors
 from deskmate.core.team.tasks import Task
 from deskmate.faces.common.items.conflict_items import short_words
 from deskmate.faces.common.items.task_items import TaskItem, TaskState
+from deskmate.faces.common.terminal_text import cut_middle
 from deskmate.faces.common.text_tables import ago
 from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import Line, folded, paragraphs, plain, spread, words
@@ -19,6 +20,7 @@ _MOST_DEPTH = 4
 _OUTPUT_LINES = 10
 # From these widths on, show whom a task is for, how it is verified, and by which command.
 _ROLE_CELLS, _PROOF_CELLS, _COMMAND_CELLS = 46, 60, 100
+_LEAST_NAME_CELLS = 8
 _MARKS = {
     TaskState.FREE: "○",
     TaskState.GIVEN: "◎",
@@ -82,7 +84,9 @@ def _facts(item: TaskItem, cells: int, look: Look) -> Iterator[Line]:
         case TaskState.FREE | TaskState.GIVEN:
             yield ((item.state, "green" if item.state is TaskState.FREE else "dim"),)
     if task.owner:
-        yield ((f"@{words(task.owner)}", style_of(task.owner, look.colours)),)
+        # Names often differ only at their ends, so the end must not be cut.
+        name = cut_middle(words(task.owner), max(_LEAST_NAME_CELLS, cells // 3))
+        yield ((f"@{name}", style_of(task.owner, look.colours)),)
     if item.state is TaskState.IN_PROGRESS:
         yield ((ago(look.now - task.updated), "dim"),)
     if item.meets:

@@ -20,6 +20,7 @@ from deskmate.core.team.messages import (
 )
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
 from deskmate.faces.common.items.member_items import colours_of, sender_of, shown_name
+from deskmate.faces.common.terminal_text import cut_middle
 from deskmate.faces.tui.drawing.item_painter import style_of
 from deskmate.faces.tui.drawing.markdown_rows import markdown_lines
 from deskmate.faces.tui.drawing.panel_titles import entitle
@@ -36,6 +37,7 @@ class MailFilter(StrEnum):
 
 
 _FILTERS = tuple(MailFilter)
+_LEAST_NAME_CELLS = 8
 
 
 class PostPanel(Rows):
@@ -110,9 +112,9 @@ class PostPanel(Rows):
         said, to_all = words(item.text), isinstance(item.envelope.message, Broadcast)
         line: Line = (
             (time.strftime("%H:%M " if sent[:3] == now[:3] else "%m-%d ", sent), "dim"),
-            self._party(item.sender),
+            self._party(item.sender, cells),
             (" → ", "dim"),
-            ("all", "bold") if to_all else self._party(item.recipients[0]),
+            ("all", "bold") if to_all else self._party(item.recipients[0], cells),
             (f" {item.title}" if item.title and not to_all else "", _style(item.envelope.message)),
             (f" {said}" if said else "", ""),
         )
@@ -120,8 +122,9 @@ class PostPanel(Rows):
         noise = isinstance(item.envelope.message, PermissionResponse)
         return cut(tuple((text, "dim") for text, _ in line) if noise else line, cells)
 
-    def _party(self, member: str) -> tuple[str, str]:
-        return words(shown_name(member)), style_of(sender_of(member), self._colours)
+    def _party(self, member: str, cells: int) -> tuple[str, str]:
+        name = cut_middle(words(shown_name(member)), max(_LEAST_NAME_CELLS, cells // 4))
+        return name, style_of(sender_of(member), self._colours)
 
     def below(self, key: str, cells: int) -> list[Line]:
         """Return the whole message."""

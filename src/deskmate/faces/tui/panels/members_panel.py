@@ -28,6 +28,7 @@ from deskmate.faces.tui.member_activity import Activity
 _STRIP_GAP = 2
 # Alt with a digit chooses one of the first members.
 _KEYS = 9
+_BESIDE_CELLS = 16
 
 
 def _mark(status: Status) -> tuple[str, str]:
@@ -127,10 +128,14 @@ class Members(ScrollView, can_focus=True):
             told, when = "", when.lstrip()
         status = _fitting(member.status, f" {told}", when, room)
         head.append(status, "dim")
-        head.append(" " * max(0, room - cell_len(status)) + right, "dim")
-        said = doing or words(member.words) or words(role_of(member))
+        said = words(member.words) or words(role_of(member))
+        left = room - cell_len(status)
+        # Without a line below, what it said or its role is here, if there is room.
+        beside = f"  {cut(said, left - 4)}" if self._each == 1 and said and left >= _BESIDE_CELLS else ""
+        head.append(beside, "dim italic")
+        head.append(" " * max(0, left - cell_len(beside)) + right, "dim")
         style = "dim" if doing else "dim italic"
-        below = Text(no_wrap=True, end="").append(f"    {cut_clock(said, max(1, cells - 4))}", style)
+        below = Text(no_wrap=True, end="").append(f"    {cut_clock(doing or said, max(1, cells - 4))}", style)
         return [head, below]
 
     def _doing(self, item: MemberItem) -> str:
