@@ -6,7 +6,7 @@ were wrapped are searched as one.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from deskmate.faces.common.items.mail_items import MailItem
@@ -23,10 +23,12 @@ _HEAD: Hit = ((0, 0, 0),)
 def hits_in(lines: Sequence[WrappedLine], sought: str) -> list[Hit]:
     """Return where a text is in the lines of an item, from top to bottom."""
     texts, places = list[str](), list[tuple[int, int] | None]()
+    is_whole = False
     for row, line in enumerate(lines):
         kept = line.text.plain[line.margin :]
-        # After a title is how much can be unfolded.
-        kept = line.source if line.source and kept.startswith(line.source) else kept
+        # After a title, on the same row or the next, is how much can be unfolded.
+        is_whole = kept.startswith(line.source) if line.source else is_whole and line.source == ""
+        kept = (line.source or "") if is_whole else kept
         # A title is wrapped at spaces, which its rows do not know.
         gap = " " if line.source == "" else line.gap
         texts += [gap, kept]
@@ -44,21 +46,24 @@ def _parts(places: Sequence[tuple[int, int] | None]) -> Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The hits in an item or in its lines, and the same by row."""
+class _Rows:
+    """The hits in an item as it is laid out, by row."""
 
-    source: object
-    hits: list[Hit]
-    rows: dict[int, list[tuple[HitPart, Hit]]] = field(default_factory=dict)
+    laid: Laid
+    rows: dict[int, list[tuple[HitPart, Hit]]]
 
 
 class ConversationSearch:
-    """What is searched for, and the chosen hit. `paint`: returns the lines of an item, unfolded."""
+    """What is searched for, and the chosen hit. `paint`: returns the lines of an item, unfolded.
+
+    Painting takes time, so most items are only counted. They are painted once a hit in them is chosen.
+    """
 
     def __init__(self, paint: Callable[[ShownItem], list[WrappedLine]]) -> None:
         self._paint = paint
-        self._whole: dict[str, _Found] = {}
-        self._shown: dict[str, _Found] = {}
+        self._counts: dict[str, tuple[ShownItem, int]] = {}
+        self._painted: dict[str, tuple[ShownItem, list[Hit]]] = {}
+        self._shown: dict[str, _Rows] = {}
         # The key of its item, and which hit there it is.
         self._chosen = ("", 0)
         self.sought, self.count = "", ""
@@ -67,48 +72,70 @@ class ConversationSearch:
         """Search for a text from now on."""
         if sought != self.sought:
             self.sought, self.count, self._chosen = sought, "", ("", 0)
+            self._counts = {}
             self.forget()
 
     def forget(self) -> None:
         """Find everything again next time, because lines are wrapped at another width."""
-        self._whole, self._shown = {}, {}
+        self._painted, self._shown = {}, {}
 
     def step(self, items: Sequence[ShownItem], by: int) -> tuple[ShownItem, Hit] | None:
         """Choose the next hit: above, or with 1 below. Return its item and where it is there, or None if there is none.
 
         The first one is the last of the conversation. Above the first hit is the last.
         """
-        every = [(item, number, hit) for item in items for number, hit in enumerate(self._hits(item))]
+        every = self._every(items)
         if not every:
             self.count = "nothing found" if self.sought else ""
             return None
-        chosen = (place for place, (item, number, _) in enumerate(every) if (item.key, number) == self._chosen)
-        place = (next(chosen, len(every) if by < 0 else -1) + by) % len(every)
-        item, number, hit = every[place]
-        self._chosen, self.count = (item.key, number), f"{len(every) - place:,} of {len(every):,}"
-        return item, hit
+        chosen = (place for place, (item, number) in enumerate(every) if (item.key, number) == self._chosen)
+        item, number = every[(next(chosen, len(every) if by < 0 else -1) + by) % len(every)]
+        hits = self._hits(item)
+        # More or fewer may be found now that it is painted.
+        number = min(number, len(hits) - 1)
+        if item.key != self._chosen[0]:
+            number = len(hits) - 1 if by < 0 else 0
+        self._chosen = item.key, number
+        places = [(item.key, number) for item, number in self._every(items)]
+        self.count = f"{len(places) - places.index(self._chosen):,} of {len(places):,}"
+        return item, hits[number]
+
+    def _every(self, items: Sequence[ShownItem]) -> list[tuple[ShownItem, int]]:
+        return [(item, number) for item in items for number in range(self._counted(item))]
+
+    def _counted(self, item: ShownItem) -> int:
+        """Return how many hits an item has, as far as it is known without painting it."""
+        painted = self._painted.get(item.key)
+        if painted is not None and painted[0] == item:
+            return len(painted[1])
+        before = self._counts.get(item.key)
+        if before is None or before[0] != item:
+            self._counts[item.key] = before = (item, self._count(item))
+        return before[1]
+
+    def _count(self, item: ShownItem) -> int:
+        source, wanted = _source(item).casefold(), self.sought.casefold()
+        if wanted and (count := source.count(wanted)):
+            return count
+        # Between words there may be marks of Markdown.
+        words = wanted.split()
+        return len(self._hits(item)) if len(words) > 1 and all(word in source for word in words) else 0
 
     def _hits(self, item: ShownItem) -> list[Hit]:
-        found = self._whole.get(item.key)
-        if found is None or found.source != item:
-            self._whole[item.key] = found = _Found(item, self._find(item))
-        return found.hits
-
-    def _find(self, item: ShownItem) -> list[Hit]:
-        source, wanted = _source(item).casefold(), self.sought.casefold()
-        # Laying out takes time. Between words there may be marks of Markdown.
-        if not wanted or not all(word in source for word in wanted.split()):
-            return []
-        # What is not shown, such as the address of a link, is found at the head of its item.
-        return hits_in(self._paint(item), self.sought) or ([_HEAD] if wanted in source else [])
+        painted = self._painted.get(item.key)
+        if painted is None or painted[0] != item:
+            hits = hits_in(self._paint(item), self.sought)
+            # What is not shown, such as the address of a link, is found at the head of its item.
+            is_hidden = not hits and self.sought.casefold() in _source(item).casefold()
+            self._painted[item.key] = painted = (item, [_HEAD] if is_hidden else hits)
+        return painted[1]
 
     def row(self, laid: Laid, row: int) -> Iterator[tuple[int, int, bool]]:
         """Yield the hits in a row of an item as it is shown: from and to which character, and whether it is chosen."""
         found = self._shown.get(laid.item.key)
-        if found is None or found.source is not laid:
-            found = _Found(laid, hits_in(laid.lines[laid.spaced :], self.sought))
-            self._shown[laid.item.key] = found
-            for hit in found.hits:
+        if found is None or found.laid is not laid:
+            self._shown[laid.item.key] = found = _Rows(laid, {})
+            for hit in hits_in(laid.lines[laid.spaced :], self.sought):
                 for part in hit:
                     found.rows.setdefault(part[0], []).append((part, hit))
         key, number = self._chosen
@@ -117,9 +144,12 @@ class ConversationSearch:
 
 
 def _source(item: ShownItem) -> str:
-    parts = [item.title, item.text]
-    if isinstance(item, MailItem):
-        parts.append(item.sender)
-    if isinstance(item, CallItem):
-        parts += [item.details, item.diff]
+    """Return what is shown of an item that is unfolded, before it is laid out."""
+    match item:
+        case CallItem():
+            parts = [item.title, item.plan or item.details, item.diff or item.text]
+        case MailItem():
+            parts = [item.sender, item.title, item.text]
+        case _:
+            parts = [item.title, item.text]
     return "\n".join(parts)
