@@ -251,6 +251,17 @@ async def test_the_chosen_block_is_copied_as_it_was_written(tmp_path: Path) -> N
         assert screen.app.clipboard == "word 1000."
 
 
+async def test_before_it_has_a_size_nothing_is_laid_out() -> None:
+    panel = Conversation()
+    panel.display = False
+    async with PanelApp(panel).run_test(size=SMALL) as pilot:
+        panel.show("lead", [WordsItem("1", "word " * 10)], {})
+        assert panel.virtual_size.height == 0
+        panel.display = True
+        await pilot.pause()
+        assert panel.virtual_size.height == 1
+
+
 # -- finding --------------------------------------------------------------------------------------
 
 

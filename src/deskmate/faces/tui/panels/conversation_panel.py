@@ -108,6 +108,9 @@ class Conversation(ScrollView, can_focus=True):
         self._lay()
 
     def _lay(self) -> None:
+        if not self.size.width:
+            # Its size comes later. Lines of a wrong width would be seen for a moment.
+            return
         if self._follows:
             first = _page_start(self._items, len(self._items))
             # Far more than a page: it has grown, or another conversation is shown.
