@@ -86,10 +86,25 @@ async def test_an_at_offers_members_and_the_files_that_git_does_not_ignore(tmp_p
         assert sorted(menu(screen)[2:]) == [".gitignore", "src/html.py", "src/http.py"]
         await screen.press(*"ht")
         await screen.until(lambda: menu(screen) == ["src/html.py", "src/http.py"])
-        await screen.sees("look at @ht")
+        await screen.sees("look at @ht", "Tab insert")
         await compare(screen.app, "menu-files")
         await screen.press(*"tp", "enter")
         assert (draft(screen).text, menu(screen)) == ("look at @src/http.py ", [])
+
+
+async def test_a_file_that_is_found_later_brings_the_keys_of_the_menu(tmp_path: Path) -> None:
+    repository(tmp_path)
+    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
+        at_once(screen, "@", *"htm")
+        await screen.sees("src/html.py", "Tab insert")
+
+
+async def test_a_message_with_a_file_shows_it_folded(tmp_path: Path) -> None:
+    repository(tmp_path)
+    async with FakeProvider(answers) as provider, show_live_team(tmp_path, provider, SMALL) as screen:
+        await screen.press(*"see @src/http.py", "escape", "enter")
+        await screen.sees("▌ see @src/http.py", "▌ @src/http.py, ")
+        await screen.sees_no("attached")
 
 
 async def test_a_teammate_is_answered_with_three_keys_and_the_words(tmp_path: Path) -> None:

@@ -172,7 +172,9 @@ class Talk:
         await self._session.say(content, to=to, images=images)
         if to == LEAD:
             self.commands.told()
-        told = [*(f"attached {file.path}, {file.lines}" for file in files.attached), *files.left_out]
+        # A face that shows what the user does shows the message with its files.
+        attached = files.attached if self._actions.watch is None else ()
+        told = [*(f"attached {file.path}, {file.lines}" for file in attached), *files.left_out]
         said: Lines = _lines(told) if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
         if short and (unanswered := self.answers.unanswered(to)):
             said = _lines(unanswered)

@@ -282,6 +282,8 @@ class Draft(TextArea):
         word = word_at(self._before_cursor)
         if word is not None and word.sign == "@" and word.start != self._dismissed:
             self._offer_mentions(word.rest, trouble)
+            # The keys mean something else now.
+            self.post_message(self.Changed(self))
 
     # -- pasting and size -------------------------------------------------------------------------
 
