@@ -2,7 +2,7 @@
 
 import random
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from deskmate.workspace.trees.own_tree import OwnTree
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 from tests.runtime.team_process import Killed
+from tests.workspace.trees.old_git import with_old_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 ENVIRON = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
@@ -61,7 +62,7 @@ class MortalTarget:
 class Repository:
     """A repository with a team's branch, and members with trees in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str] = ENVIRON) -> None:
         self.work = folder / "work"
         self.work.mkdir()
         for words in (["init", "-q"], ["config", "user.name", "U"], ["config", "user.email", "u@example.org"]):
@@ -69,7 +70,7 @@ class Repository:
         (self.work / "shared.txt").write_text("".join(f"line {number}\n" for number in range(LINES)))
         self.git("add", "-A")
         self.git("commit", "-qm", "First")
-        self.places = TreePlaces(folder / "state", self.work, ENVIRON)
+        self.places = TreePlaces(folder / "state", self.work, environ)
         self.branch = TeamBranch(self.places.git, "main")
         self.start = self.branch.begin(self.git("rev-parse", "HEAD"))
 
@@ -98,9 +99,10 @@ class Repository:
         return self.git(*words, f"{self.start}..{self.branch.name}").split()
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return Repository(tmp_path)
+@pytest.fixture(params=["this git", "old git"])
+def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
+    old = request.param == "old git"
+    return Repository(tmp_path, with_old_git(tmp_path / "bin", ENVIRON) if old else ENVIRON)
 
 
 def process(store: Store) -> TeamState:

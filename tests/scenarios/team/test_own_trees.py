@@ -17,6 +17,7 @@ from deskmate.testing.team_scripts import (
     complete_task,
     given_task,
     in_turn,
+    member_of,
     run_command,
     spawn,
 )
@@ -148,3 +149,23 @@ async def test_auto_gives_trees_where_that_is_possible_and_shares_the_folder_els
             run = await team.run("Go.")
         isolated[folder] = {member.name for member in run.roster.teammates if member.isolated}
     assert isolated == {"git": {"ann"}, "plain": set()}
+
+
+@pytest.mark.parametrize("usual", ["shared", "own", "auto"])
+async def test_the_lead_chooses_per_teammate_whatever_the_settings_say(tmp_path: Path, usual: str) -> None:
+    repository(tmp_path / "work")
+    words = {"ann": "own", "bob": "worktree", "cat": "auto", "dan": "shared"}
+    lead_ = in_turn(Say(calls=[spawn(name, isolation=word) for name, word in words.items()]))
+    async with Scenario(tmp_path, {"lead": lead_, **dict.fromkeys(words, in_turn())}, isolation=usual) as team:
+        run = await team.run("Go.")
+    assert {member.name for member in run.roster.teammates if member.isolated} == {"ann", "bob", "cat"}
+
+
+async def test_a_setup_command_that_fails_is_told_in_the_first_message_and_the_work_goes_on(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {"lead": lead("ann"), "ann": writes(("ann.txt", "ann\n"))}
+    async with Scenario(tmp_path, scripts, tree={"setup": "echo no such package; exit 3"}) as team:
+        run = await team.run("Write a file.")
+    first = next(asked for asked in run.requests if member_of(asked) == "ann")
+    assert any("no such package" in text for text in first.texts)
+    assert git(tmp_path / "work", "show", f"{BRANCH}:ann.txt") == "ann\n"

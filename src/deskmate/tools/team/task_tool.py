@@ -12,7 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, unpacked
 from deskmate.core.team.roster_records import Joined

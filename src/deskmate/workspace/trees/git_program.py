@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -29,7 +30,9 @@ SAFE = (
 SAFE_GIT = shlex.join(["git", *SAFE])
 # Who commits if the user has not told git a name.
 NAME, EMAIL = "Deskmate", "deskmate@localhost"
-_OLDEST = (2, 38)
+_OLDEST = (2, 34)
+# The first version that computes a merge without a checkout.
+_MERGES_TREES = (2, 38)
 
 
 class GitFailed(ToolError):
@@ -101,6 +104,11 @@ class GitProgram:
         status, printed = self.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=(1, 128))
         return printed.strip() if status == 0 else None
 
+    @cached_property
+    def merges_trees(self) -> bool:
+        """Whether this git computes a merge without a checkout: `merge-tree --write-tree`."""
+        return (version(self._environ) or ()) >= _MERGES_TREES
+
     def identity(self) -> dict[str, str]:
         """Return the variables that say who commits: as git knows the user, or Deskmate."""
         name = self.run("config", "user.name", fails=(1,))[1].strip()
@@ -134,7 +142,7 @@ def version(environ: Mapping[str, str]) -> tuple[int, ...] | None:
 
 
 def missing(environ: Mapping[str, str]) -> str:
-    """Return why git cannot merge without a checkout here. Empty if it can."""
+    """Return why git cannot be used here. Empty if it can."""
     found = version(environ)
     if found is None:
         return "git is not installed"

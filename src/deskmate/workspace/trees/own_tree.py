@@ -56,7 +56,7 @@ class OwnTree:
             "unmerged=$(git diff --name-only --diff-filter=U -z"
             " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
             f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
-            f"{SAFE_GIT} add -A -- .",
+            f"{SAFE_GIT} add --sparse -A -- .",
             "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
             f"  {SAFE_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
             "fi",

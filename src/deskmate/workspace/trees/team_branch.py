@@ -12,6 +12,7 @@ from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
+from deskmate.workspace.trees.plain_merge import PlainMerge
 
 # A member that offers more than this at once probably committed a build or a download.
 MAX_PACK = 1_000_000_000
@@ -79,14 +80,22 @@ class TeamBranch:
 
     def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
+        tree, files = self._merge_trees(tip, commit)
+        if not files:
+            return tree
+        rivals = tuple(self._rivals(commit, tip, files))
+        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree, files), rivals)
+
+    def _merge_trees(self, tip: str, commit: str) -> tuple[str, tuple[str, ...]]:
+        """Return the merged tree, and the files in it that conflict."""
+        if not self._git.merges_trees:
+            merge = PlainMerge(self._git, tip, commit)
+            return merge.tree, tuple(merge.conflicts)
         words = ("merge-tree", "--write-tree", "--name-only", "-z", tip, commit)
         status, printed = self._git.run(*words, fails=(_CONFLICT,))
         tree, *rest = printed.split("\0")
-        if status == 0:
-            return tree.strip()
-        files = tuple(dict.fromkeys(rest[: rest.index("")] if "" in rest else rest))
-        rivals = tuple(self._rivals(commit, tip, files))
-        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree.strip(), files), rivals)
+        files = rest[: rest.index("")] if "" in rest else rest
+        return tree.strip(), tuple(dict.fromkeys(files)) if status else ()
 
     def _hunks(self, tree: str, files: tuple[str, ...]) -> str:
         """Return the conflicting places, bounded. A file that one side deleted or that is binary has none."""

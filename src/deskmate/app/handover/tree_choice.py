@@ -1,0 +1,29 @@
+"""Which teammates get their own trees, and how these are made."""
+
+from pathlib import Path
+
+from deskmate.config import Settings, environment
+from deskmate.core.policy.isolation import Isolation, isolation_of, wanted_isolation
+from deskmate.core.team.roster_records import Joined
+from deskmate.runtime.team_state import TeamState
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.team_trees import TeamTrees
+from deskmate.workspace.trees.tree_places import TreePlaces
+from deskmate.workspace.trees.tree_setup import TreeSetup
+
+
+def isolation_for(joined: Joined, settings: Settings, places: TreePlaces) -> str | None:
+    """Return `own` for a teammate that gets its own tree, else None. Raises Refused if it must have one and cannot."""
+    wanted = wanted_isolation(joined.isolation, settings.isolation, joined.agent_type)
+    obstacle = "" if wanted is Isolation.SHARED else places.refusal()
+    found = isolation_of(joined.name, wanted, obstacle)
+    return found if found is Isolation.OWN else None
+
+
+def trees_of(
+    team_state: TeamState, settings: Settings, places: TreePlaces, records: Path, sandbox: Sandbox
+) -> TeamTrees:
+    """Return the trees of a team. `records`: the folder that has its records."""
+    setup = TreeSetup(settings.tree.setup, tuple(settings.tree.sparse))
+    team, redaction = team_state.roster.state.team, team_state.writer.redaction
+    return TeamTrees(places, team, records, environment(), sandbox, redaction, setup)
