@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -126,7 +127,7 @@ class GitProgram:
         return self._with(identity)
 
     def _with(self, variables: Mapping[str, str]) -> "GitProgram":
-        other = GitProgram(self.folder, {})
+        other = copy(self)
         other._environ = {**self._environ, **variables}
         return other
 
