@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from deskmate.app.handover.tree_choice import isolation_for, trees_of
+from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.provider_models import check_price, provider_model
 from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Noticed, Started
@@ -178,8 +178,8 @@ class TeamParts:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
-        isolation = isolation_for(joined, self.settings, self.places)
-        return joined.model_copy(update={"launcher": self.settings.launcher, "isolation": isolation})
+        joined = placed(joined, self.settings, self.places)
+        return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name.

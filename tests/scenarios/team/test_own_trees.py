@@ -1,5 +1,6 @@
 """Teammates with trees of their own: through the product, their work is merged, conflicts come back to their owner."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -21,6 +22,7 @@ from deskmate.testing.team_scripts import (
     run_command,
     spawn,
 )
+from deskmate.workspace.trees.tree_places import TreePlaces
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 BRANCH = "deskmate/main"
@@ -136,19 +138,28 @@ async def test_outside_of_a_repository_a_tree_of_its_own_is_refused_with_the_rea
     async with Scenario(tmp_path, scripts) as team:
         run = await team.run("Go.")
     assert [member.name for member in run.roster.teammates] == []
-    assert any("not the top of a git repository" in block.text for asked in run.requests for block in asked.results)
+    why = TreePlaces(tmp_path, tmp_path / "work", os.environ).refusal()
+    assert any(why in block.text for asked in run.requests for block in asked.results)
 
 
-async def test_auto_gives_trees_where_that_is_possible_and_shares_the_folder_elsewhere(tmp_path: Path) -> None:
+async def test_auto_gives_trees_if_that_is_possible_and_otherwise_says_once_why_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     repository(tmp_path / "git" / "work")
-    lead_ = in_turn(Say(calls=[spawn("ann"), spawn("eve", subagent_type="Explore")]))
-    scripts = {"lead": lead_, "ann": in_turn(), "eve": in_turn()}
-    isolated = {}
+    lead_ = in_turn(Say(calls=[spawn("ann"), spawn("bob"), spawn("eve", subagent_type="Explore")]))
+    scripts = {"lead": lead_, "ann": in_turn(), "bob": in_turn(), "eve": in_turn()}
+    isolated, told = {}, {}
+    why = TreePlaces(tmp_path, tmp_path / "plain", os.environ).refusal()
     for folder in ("git", "plain"):
+        caplog.clear()
         async with Scenario(tmp_path / folder, scripts, isolation="auto") as team:
             run = await team.run("Go.")
         isolated[folder] = {member.name for member in run.roster.teammates if member.isolated}
-    assert isolated == {"git": {"ann"}, "plain": set()}
+        told[folder] = caplog.text.count(why)
+        results = [block.text for asked in run.requests for block in asked.results if "agent_id ann" in block.text]
+        assert (why in results[0]) == (folder == "plain")
+    assert isolated == {"git": {"ann", "bob"}, "plain": set()}
+    assert told == {"git": 0, "plain": 1}
 
 
 @pytest.mark.parametrize("usual", ["shared", "own", "auto"])

@@ -1,5 +1,6 @@
 """Which teammates get their own trees, and how these are made."""
 
+import logging
 from pathlib import Path
 
 from deskmate.config import Settings, environment
@@ -11,13 +12,22 @@ from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 from deskmate.workspace.trees.tree_setup import TreeSetup
 
+_LOG = logging.getLogger(__name__)
 
-def isolation_for(joined: Joined, settings: Settings, places: TreePlaces) -> str | None:
-    """Return `own` for a teammate that gets its own tree, else None. Raises Refused if it must have one and cannot."""
+
+def placed(joined: Joined, settings: Settings, places: TreePlaces) -> Joined:
+    """Return a new teammate with where it works. Raises Refused if it must have its own tree and cannot.
+
+    If it cannot have one and would have got it, the user is told why, once.
+    """
     wanted = wanted_isolation(joined.isolation, settings.isolation, joined.agent_type)
     obstacle = "" if wanted is Isolation.SHARED else places.refusal()
     found = isolation_of(joined.name, wanted, obstacle)
-    return found if found is Isolation.OWN else None
+    if obstacle and obstacle not in places.told:
+        places.told.add(obstacle)
+        _LOG.warning("Teammates work in your folder, without their own copies of the repository: %s", obstacle)
+    isolation = found if found is Isolation.OWN else None
+    return joined.model_copy(update={"isolation": isolation, "shared_because": obstacle or None})
 
 
 def trees_of(

@@ -97,6 +97,8 @@ async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: T
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     if member.isolated:
         first += f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}"
+    elif member.joined and (why := member.joined.shared_because):
+        first += f", in the folder of the user like you: it cannot have its own copy of the repository, because {why}"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
         f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."

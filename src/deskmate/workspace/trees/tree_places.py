@@ -52,10 +52,11 @@ class TreePlaces:
     """The trees of one workspace. `state`: the folder of Deskmate's own data.
 
     `git`: git on the repository. `user_git`: git on the user's checkout of it, which has a HEAD and an index.
+    `told`: the reasons against trees that the user has been told.
     """
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
-        self.workspace, self.environ = workspace, environ
+        self.workspace, self.environ, self.told = workspace, environ, set[str]()
         self.folder = state / FOLDER / workspace_key(workspace)
         found = git_folder(workspace)
         self.checkout = found.checkout if found else workspace
