@@ -22,6 +22,8 @@ SAFE = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.untrackedCache=false"),
     *("-c", "gc.auto=0"),
+    # How many milliseconds git waits for the lock of a ref. Others hold one for a few.
+    *("-c", "core.filesRefLockTimeout=1000"),
     *("-c", "maintenance.auto=false"),
     *("-c", "commit.gpgSign=false"),
     *("-c", "submodule.recurse=false"),

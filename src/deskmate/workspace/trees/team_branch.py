@@ -40,7 +40,7 @@ class TeamBranch:
     def begin(self, commit: str) -> str:
         """Let the branch begin at a commit, unless it exists. Return where it is."""
         try:
-            self._git.run("update-ref", "-m", f"deskmate: team {self._team} begins", self._ref, commit, "")
+            self._set_ref(self._ref, commit, "", why=f"deskmate: team {self._team} begins")
         except GitFailed:
             if (tip := self.tip()) is None:
                 raise
@@ -49,7 +49,7 @@ class TeamBranch:
 
     def keep(self, what: str, commit: str) -> None:
         """Keep a commit and all before it from being collected."""
-        self._git.run("update-ref", self.ref_of(what), commit)
+        self._set_ref(self.ref_of(what), commit)
 
     def kept(self, what: str) -> str | None:
         """Return the commit that is kept under a name, or None."""
@@ -127,9 +127,22 @@ class TeamBranch:
     def advance(self, tip: str, to: str) -> bool:
         """Move the branch from one commit to another. Return False if it is no longer at the first."""
         try:
-            self._git.run("update-ref", "-m", "deskmate: merged", self._ref, to, tip)
+            self._set_ref(self._ref, to, tip, why="deskmate: merged")
         except GitFailed:
             if self.tip() == tip:
                 raise
             return False
         return True
+
+    def _set_ref(self, ref: str, *values: str, why: str = "") -> None:
+        """Move a ref of the team, from its old value if one is given. A lock that a killed git left is removed."""
+        words = ("update-ref", *(("-m", why) if why else ()), ref, *values)
+        try:
+            self._git.run(*words)
+        except GitFailed as error:
+            lock = self._git.folder / f"{ref}.lock"
+            # Git has waited. Only Deskmate moves these refs, in milliseconds: whoever took this lock was killed.
+            if f"{lock}': File exists" not in str(error):
+                raise
+            lock.unlink(missing_ok=True)
+            self._git.run(*words)
