@@ -7,8 +7,8 @@ import pytest
 
 from deskmate.core.policy.redaction import SHAPES
 from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.trees.own_tree import TreeSetup
 from deskmate.workspace.trees.team_trees import TeamTrees
-from deskmate.workspace.trees.tree_setup import TreeSetup
 from tests.workspace.trees.tree_repository import FREE, TreeRepository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]

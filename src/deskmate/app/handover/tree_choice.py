@@ -8,9 +8,9 @@ from deskmate.core.policy.isolation import Isolation, isolation_of, wanted_isola
 from deskmate.core.team.roster_records import Joined
 from deskmate.runtime.team_state import TeamState
 from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.own_tree import TreeSetup
 from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
-from deskmate.workspace.trees.tree_setup import TreeSetup
 
 _LOG = logging.getLogger(__name__)
 

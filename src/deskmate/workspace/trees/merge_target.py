@@ -11,8 +11,8 @@ from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.own_tree import set_up
 from deskmate.workspace.trees.team_branch import TeamBranch
-from deskmate.workspace.trees.tree_setup import set_up
 
 T = TypeVar("T")
 # The name under which checks run. No member can have it.

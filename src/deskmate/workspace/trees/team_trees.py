@@ -15,11 +15,10 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
-from deskmate.workspace.trees.own_tree import OwnTree
+from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
-from deskmate.workspace.trees.tree_setup import NO_SETUP, TreeSetup, set_up
 from deskmate.workspace.trees.unmerged_work import UnmergedWork
 
 _SECONDS = 300.0
