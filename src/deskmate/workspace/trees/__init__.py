@@ -2,7 +2,6 @@
 
 git_program      git as Deskmate itself runs it: on a given repository, without hooks
 team_branch      the branch of a team in the user's repository: merging into it and moving it forward
-plain_merge      the same merges with an older git, file by file
 merge_target     the same branch as the merge queue uses it, with a tree for checks
 handover         the work of a team in the user's branch, without losing anything of the user's
 user_checkout    the files and the index of the user, changed only as a whole

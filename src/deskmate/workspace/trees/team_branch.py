@@ -11,8 +11,8 @@ from typing import IO
 from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
+from deskmate.workspace.git.plain_merge import PlainMerge
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
-from deskmate.workspace.trees.plain_merge import PlainMerge
 
 # A member that offers more than this at once probably committed a build or a download.
 MAX_PACK = 1_000_000_000
