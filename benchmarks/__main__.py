@@ -32,6 +32,7 @@ from benchmarks import (
     sandboxes,
     screens,
     team,
+    trees,
     waking,
 )
 from benchmarks.machine import facts, warnings
@@ -70,6 +71,8 @@ PARTS: dict[str, Part] = {
     "makespan": Part(makespan.ask, "a graph of tasks, done by 1 to 32 teammates"),
     "rewind": Part(rewinds.ask, "a checkpoint and a rewind of 1,000 changed files, beside plain git"),
     "sandbox": Part(sandboxes.ask, "what the sandbox adds to one command"),
+    "merges": Part(trees.ask_merges, "merges per second, and what a tree adds to completing a task"),
+    "trees": Part(trees.ask_trees, "a tree of a large repository: time and disk, beside git worktree and a clone"),
 }
 
 

@@ -48,6 +48,9 @@ class Size:
     crowd: tuple[int, int] = (100, 1_000)
     graph: int = 200
     large_team: tuple[int, int] = (1_000, 100_000)  # its tasks and its records
+    tree_files: int = 50_000
+    merged_files: int = 2_000
+    merges: int = 40
     # By the seconds that a model call takes: how many teammates share the work.
     speeds: Mapping[tuple[float, float], tuple[int, ...]] = field(
         default_factory=lambda: {(0.02, 0.05): (1, 2, 4, 8, 16, 32), (0.2, 0.5): (8, 16, 32)}
@@ -77,6 +80,9 @@ QUICK = Size(
     crowd=(5, 20),
     graph=20,
     large_team=(20, 2_000),
+    tree_files=500,
+    merged_files=100,
+    merges=4,
     speeds={(0.02, 0.05): (1, 4)},
 )
 

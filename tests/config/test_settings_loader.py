@@ -19,6 +19,7 @@ from deskmate.config import (
     program_name,
     state_folder,
 )
+from deskmate.config.settings import TreeSettings
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.caps import Caps
 from deskmate.errors import BadSettings
@@ -36,6 +37,10 @@ max_member_cost = 1.5
 max_member_tokens = 500000
 max_steps = 50
 thinking_tokens = 4000
+
+[tree]
+setup = "uv sync"
+sparse = ["src", "docs/pictures/"]
 
 [anthropic]
 key = "sk-file"
@@ -101,6 +106,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
         max_member_tokens=500_000,
         max_steps=50,
         thinking_tokens=4000,
+        tree=TreeSettings(setup="uv sync", sparse=["src", "docs/pictures"]),
         models={
             "openai:llama3.1": ModelSettings(
                 window=32000, output=4000, prices=Prices(input=0.5, output=1, cache_read=0.05, cache_write=0)
@@ -239,6 +245,12 @@ def test_nothing_is_read_from_the_folder_one_stands_in(
         ("anthropic.key = ''", "'anthropic.key' in {file} must be a key without spaces"),
         ("openai.base_url = 'localhost:11434'", "'openai.base_url' in {file} must be an address such as http://"),
         ("openai.base_url = 'http://u:" + "sk-secret@h/v1'", "'openai.base_url' in {file} must be an address such as"),
+        ("tree = 'uv sync'", "'tree' in {file} must be a table with `setup` or `sparse`"),
+        ("[tree]\nset_up = 'uv sync'", "'tree.set_up' in {file} is not a setting. Did you mean 'setup'?"),
+        ("[tree]\nsparse = 'src'", "'tree.sparse' in {file} must be a list of folders of the repository"),
+        ("[tree]\nsparse = ['src', '/etc']", "'tree.sparse' in {file} must be a list of folders of the repository"),
+        ("[tree]\nsparse = ['a/../..']", "'tree.sparse' in {file} must be a list of folders of the repository"),
+        ("[tree]\nsparse = ['*.py']", "'tree.sparse' in {file} must be a list of folders of the repository"),
         ("[models.llama]\nwindow = 1", "'models' in {file} must be a table by model, such as"),
         ("[models.gpt-5]\n[models.'openai:gpt-5']", "'models' in {file} must be a table by model, such as"),
         ("[models.gpt-5]\nprices = {}", "'models.gpt-5.prices.input' in {file} must be dollars for a million"),

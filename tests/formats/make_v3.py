@@ -78,6 +78,8 @@ ROSTER: list[Line] = [
         prompt="Review task 1.",
         at=_AT + 3,
     ),
+    Joined(name="bob", isolation="own", at=_AT + 4),
+    Joined(name="carol", shared_because="this repository has no commit yet", at=_AT + 5),
 ]
 
 STREAMS: dict[str, tuple[str, list[Line]]] = {

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
+from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.provider_models import check_price, provider_model
 from deskmate.config import Settings, choose_fallback, choose_model, environment
-from deskmate.core.agent.entries import Started
+from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.policy.tool_table import AgentKind, AgentType
@@ -133,6 +134,8 @@ class TeamParts:
             if not member.only_user:
                 await self.check_transcript(team_state.roster.state.team, name)
             agent = await Agent.seat(team_state, started, parts)
+            if member.isolated and (failed := await self._trees.set_up(name)):
+                await agent.transcript.record(Noticed(text=failed))
             await agent.play()
 
     async def check_transcript(self, team: str, name: str) -> None:
@@ -162,8 +165,7 @@ class TeamParts:
 
     @property
     def _trees(self) -> TeamTrees:
-        team, redaction = self.team_state.roster.state.team, self.team_state.writer.redaction
-        return TeamTrees(self.places, team, Path(self.workspace.root), environment(), self.sandbox, redaction)
+        return trees_of(self.team_state, self.settings, self.places, Path(self.workspace.root), self.sandbox)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
@@ -176,8 +178,8 @@ class TeamParts:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
-        isolation = self.places.isolation_of(joined, self.settings.isolation)
-        return joined.model_copy(update={"launcher": self.settings.launcher, "isolation": isolation})
+        joined = placed(joined, self.settings, self.places)
+        return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name.

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from deskmate.core.policy.claude_rules import is_of_home, translate
-from deskmate.core.policy.permissions import Effect, Isolation, Mode, PermissionRule, known_rule
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 from deskmate.errors import Problem
 
@@ -68,6 +69,18 @@ def _folder(path: str) -> str:
     if not path.startswith(("/", "~/")):
         raise ValueError
     return path
+
+
+def _inside(path: str) -> str:
+    # Git gives these characters a meaning of their own.
+    if (
+        not path.strip("/")
+        or ".." in path.split("/")
+        or path.startswith("/")
+        or re.search(r"[\\*?\[\]!#\0-\x1f]", path)
+    ):
+        raise ValueError
+    return path.strip("/")
 
 
 def _command(text: str) -> str:
@@ -131,6 +144,15 @@ class Permission(Table):
     deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
 
 
+class TreeSettings(Table):
+    """How the own copies of teammates are made."""
+
+    setup: str = Field("", description='a command such as "uv sync", or nothing')
+    sparse: list[Annotated[str, AfterValidator(_inside)]] = Field(
+        [], description='a list of folders of the repository, such as ["src", "docs/pictures"]'
+    )
+
+
 class Written(Table):
     """Everything that a settings file may contain."""
 
@@ -161,6 +183,7 @@ class Written(Table):
     isolation: Annotated[Isolation, Field(strict=False)] = Field(
         Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
     )
+    tree: TreeSettings = Field(TreeSettings(), description="a table with `setup` or `sparse`")
     check: str = Field("", description='a command such as "make test", or nothing')
     merge: Literal["ask", "auto", "leave"] = Field("ask", description="ask, auto or leave")
     checkpoints: Annotated[int, Field(ge=0)] = Field(200, description="a whole number of checkpoints, or 0")

@@ -20,6 +20,7 @@ from deskmate.config.settings import (
     Provider,
     Settings,
     Table,
+    TreeSettings,
     Written,
     claude_folder,
     config_folder,
@@ -36,7 +37,7 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "OPENAI_BASE_URL": ("openai", "base_url"),
 }
 # The settings that are tables, with settings of their own.
-_TABLES = frozenset({"anthropic", "openai", "permission", "models"})
+_TABLES = frozenset({"anthropic", "openai", "permission", "tree", "models"})
 _MOST_BYTES = 16_000_000
 # Fields that say where a setting of a provider comes from.
 _PLACED = {"addresses": "base_url", "key_places": "key"}
@@ -187,6 +188,9 @@ def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadS
     if keys[0] not in _TABLES:
         # The other keys say which item of a list, or which of two types, does not fit.
         keys = keys[:1]
+    if keys[0] == "tree":
+        # A third key says which folder of a list.
+        keys = keys[:2]
     if keys[:-1] == ("models",):
         return BadSettings(f"{place(keys)} must be a table with `window`, `output` or `prices`")
     fields = _table_at(keys[:-1]).model_fields
@@ -211,6 +215,8 @@ def _table_at(keys: tuple[str, ...]) -> type[Table]:
             return Written
         case ("permission",):
             return Permission
+        case ("tree",):
+            return TreeSettings
         case ("models", _):
             return ModelSettings
         case ("models", _, "prices"):

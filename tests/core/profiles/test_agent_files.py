@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_files import DESCRIPTION_CAP, PROMPT_CAP, read_agent_file
 from deskmate.core.profiles.agent_profiles import AgentProfile

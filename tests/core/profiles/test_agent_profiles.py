@@ -4,7 +4,8 @@ import pytest
 
 from deskmate.core.agent.entries import Began
 from deskmate.core.log.records import encode
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_files import PROMPT_CAP
 from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, profile_of, unpacked

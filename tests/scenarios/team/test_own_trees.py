@@ -1,5 +1,6 @@
 """Teammates with trees of their own: through the product, their work is merged, conflicts come back to their owner."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -17,9 +18,11 @@ from deskmate.testing.team_scripts import (
     complete_task,
     given_task,
     in_turn,
+    member_of,
     run_command,
     spawn,
 )
+from deskmate.workspace.trees.tree_places import TreePlaces
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 BRANCH = "deskmate/main"
@@ -135,16 +138,45 @@ async def test_outside_of_a_repository_a_tree_of_its_own_is_refused_with_the_rea
     async with Scenario(tmp_path, scripts) as team:
         run = await team.run("Go.")
     assert [member.name for member in run.roster.teammates] == []
-    assert any("not the top of a git repository" in block.text for asked in run.requests for block in asked.results)
+    why = TreePlaces(tmp_path, tmp_path / "work", os.environ).refusal()
+    assert any(why in block.text for asked in run.requests for block in asked.results)
 
 
-async def test_auto_gives_trees_where_that_is_possible_and_shares_the_folder_elsewhere(tmp_path: Path) -> None:
+async def test_auto_gives_trees_if_that_is_possible_and_otherwise_says_once_why_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     repository(tmp_path / "git" / "work")
-    lead_ = in_turn(Say(calls=[spawn("ann"), spawn("eve", subagent_type="Explore")]))
-    scripts = {"lead": lead_, "ann": in_turn(), "eve": in_turn()}
-    isolated = {}
+    lead_ = in_turn(Say(calls=[spawn("ann"), spawn("bob"), spawn("eve", subagent_type="Explore")]))
+    scripts = {"lead": lead_, "ann": in_turn(), "bob": in_turn(), "eve": in_turn()}
+    isolated, told = {}, {}
+    why = TreePlaces(tmp_path, tmp_path / "plain", os.environ).refusal()
     for folder in ("git", "plain"):
+        caplog.clear()
         async with Scenario(tmp_path / folder, scripts, isolation="auto") as team:
             run = await team.run("Go.")
         isolated[folder] = {member.name for member in run.roster.teammates if member.isolated}
-    assert isolated == {"git": {"ann"}, "plain": set()}
+        told[folder] = caplog.text.count(why)
+        results = [block.text for asked in run.requests for block in asked.results if "agent_id ann" in block.text]
+        assert (why in results[0]) == (folder == "plain")
+    assert isolated == {"git": {"ann", "bob"}, "plain": set()}
+    assert told == {"git": 0, "plain": 1}
+
+
+@pytest.mark.parametrize("usual", ["shared", "own", "auto"])
+async def test_the_lead_chooses_per_teammate_whatever_the_settings_say(tmp_path: Path, usual: str) -> None:
+    repository(tmp_path / "work")
+    words = {"ann": "own", "bob": "worktree", "cat": "auto", "dan": "shared"}
+    lead_ = in_turn(Say(calls=[spawn(name, isolation=word) for name, word in words.items()]))
+    async with Scenario(tmp_path, {"lead": lead_, **dict.fromkeys(words, in_turn())}, isolation=usual) as team:
+        run = await team.run("Go.")
+    assert {member.name for member in run.roster.teammates if member.isolated} == {"ann", "bob", "cat"}
+
+
+async def test_a_setup_command_that_fails_is_told_in_the_first_message_and_the_work_goes_on(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {"lead": lead("ann"), "ann": writes(("ann.txt", "ann\n"))}
+    async with Scenario(tmp_path, scripts, tree={"setup": "echo no such package; exit 3"}) as team:
+        run = await team.run("Write a file.")
+    first = next(asked for asked in run.requests if member_of(asked) == "ann")
+    assert any("no such package" in text for text in first.texts)
+    assert git(tmp_path / "work", "show", f"{BRANCH}:ann.txt") == "ann\n"

@@ -4,7 +4,8 @@ import pytest
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.roster_records import Joined

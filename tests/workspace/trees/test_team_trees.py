@@ -1,4 +1,4 @@
-"""Where the branch of a team begins."""
+"""Where the branch of a team begins, and what moves it."""
 
 import os
 
@@ -25,3 +25,21 @@ def test_teammates_that_start_at_once_begin_with_the_same_files(repository: Tree
     assert tips == [repository.git("rev-parse", "deskmate/main")] * 4
     assert repository.git("show", "deskmate/main:draft.txt") == "draft"
     assert list((repository.root / ".git").glob("deskmate-index*")) == []
+
+
+def test_a_lock_that_a_killed_git_left_does_not_stop_the_branch(repository: TreeRepository) -> None:
+    tip = repository.merge_work({"ann.txt": "ann\n"})
+    locks = [repository.root / ".git" / name for name in ("refs/heads/deskmate/main.lock", "refs/deskmate/main/x.lock")]
+    for lock in locks:
+        lock.touch()
+    branch = repository.trees.branch
+    branch.keep("x", tip)
+    assert branch.advance(tip, f"{tip}^1")
+    assert (branch.kept("x"), branch.tip()) == (tip, repository.git("rev-parse", f"{tip}^1"))
+    assert not any(lock.exists() for lock in locks)
+
+
+def test_a_branch_that_has_moved_is_not_moved_from_where_it_was(repository: TreeRepository) -> None:
+    tip = repository.merge_work({"ann.txt": "ann\n"})
+    assert not repository.trees.branch.advance(f"{tip}^1", f"{tip}^1")
+    assert repository.trees.branch.tip() == tip

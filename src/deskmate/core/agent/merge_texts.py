@@ -1,4 +1,4 @@
-"""What a member is told when its work was merged into the team's branch, or was not."""
+"""What a member with its own tree is told: that it could not be set up, and why work was not merged."""
 
 from deskmate.core.prompt.task_lines import one_line, quoted
 from deskmate.core.values import frozen
@@ -32,6 +32,15 @@ def check_failed(branch: str, how: str, output: str, *, own: bool) -> str:
     command = "the task's verify command" if own else "the team's check"
     shown = output.strip()[-_OUTPUT_SHOWN:] or "(no output)"
     return f"Merged with {branch}, {command} fails with {how}, although your files alone may pass:\n{shown}"
+
+
+def setup_failed(command: str, how: str, output: str) -> str:
+    """Return what a member is told if the user's setup command failed in its new tree."""
+    shown = output.strip()[-_OUTPUT_SHOWN:] or "(no output)"
+    return (
+        f"The setup command of your workspace, `{one_line(command)}`, failed with {how}. What it installs may be "
+        f"missing. If you need that, fix it first, or tell the lead what is missing.\n{shown}"
+    )
 
 
 def git_failed(error: str) -> str:

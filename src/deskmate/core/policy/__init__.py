@@ -4,6 +4,7 @@ permissions          permission rules, modes, and the function that says allow, 
 patterns             what the text in a rule matches, for paths and commands
 claude_rules         permission rules in Claude Code's spelling
 verdicts             what happens to a call that an agent wants to make
+isolation            whether a teammate works in the user's folder or in its own copy of the repository
 tool_table           the one table of tools, and which agents have them
 redaction            known secrets found in a text and replaced by their names
 secret_shapes        how vendors write their keys

@@ -24,14 +24,6 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
 
-class Isolation(StrEnum):
-    """Where a teammate works: in the folder of the user, in a tree of its own, or that if it is possible."""
-
-    SHARED = "shared"
-    OWN = "own"
-    AUTO = "auto"
-
-
 class Mode(StrEnum):
     """What happens to a call that no rule decides."""
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from deskmate.core.front_matter import FrontMatter, front_matter, words_of
 from deskmate.core.log.names import new_name
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import COLOURS, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.profiles.tool_words import chosen_tools

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import TOOLS, AgentType
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput

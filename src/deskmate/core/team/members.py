@@ -9,7 +9,8 @@ from typing import assert_never
 
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, confusion, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
-from deskmate.core.policy.permissions import Isolation, Mode, PermissionRule
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict

@@ -63,6 +63,8 @@ class Joined(Fact):
 
     `plan`: it submits a plan first. `mode` is what it may do after that. `custom_type`: the name of its agent type, if
     a file described it. `instructions`, `tools`, `colour` are from that file, so that it is not needed again.
+    `isolation`: `own` if it works in its own copy of the repository. `shared_because`: why it has none, although it
+    would have got one.
     """
 
     type: Literal["member_joined"] = "member_joined"
@@ -79,6 +81,7 @@ class Joined(Fact):
     plan: bool | None = None
     launcher: str = "inline"
     isolation: str | None = None
+    shared_because: str | None = None
     at: float
     cause: str | None = None
 

@@ -12,7 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
-from deskmate.core.policy.permissions import Isolation, Mode
+from deskmate.core.policy.isolation import Isolation
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, unpacked
 from deskmate.core.team.roster_records import Joined
@@ -96,6 +97,8 @@ async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: T
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     if member.isolated:
         first += f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}"
+    elif member.joined and (why := member.joined.shared_because):
+        first += f", in the folder of the user like you: it cannot have its own copy of the repository, because {why}"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
         f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."

@@ -33,6 +33,8 @@ _MAX_SHOWN = 5
 # A scan reports at most this many. If there are more, they are removed in several rounds.
 MAX_LOCKS, MAX_ENTRIES = 100, 100_000
 _MAX_HEAD = 4096
+# Where the merge queue moves the branches of teams, at any moment. It removes a lock that a killed git left there.
+_OF_TEAMS = ("refs/heads/deskmate/", "refs/deskmate/")
 _HOOKS, _REPOSITORY = "hooks", frozenset({"objects", "refs"})
 # Git's own folders, and the files that it opens in place. The user's git would write through these at once.
 _OPENED_FOLDERS = ("info", "logs", "logs/refs", "logs/refs/heads", "objects", "objects/info", "objects/pack", "refs")
@@ -107,6 +109,8 @@ class _Scan:
     def add(self, prefix: str, entries: Mapping[str, Entry]) -> None:
         for name, entry in entries.items():
             if entry.kind == EntryKind.LOCK:
+                if prefix.startswith(_OF_TEAMS):
+                    continue
                 self.locks += 1
                 if self.locks > MAX_LOCKS:
                     continue

@@ -5,7 +5,7 @@ team_branch      the branch of a team in the user's repository: merging into it 
 merge_target     the same branch as the merge queue uses it, with a tree for checks
 handover         the work of a team in the user's branch, without losing anything of the user's
 user_checkout    the files and the index of the user, changed only as a whole
-own_tree         a member's own copy of the repository, and how its work gets out of it
+own_tree         a member's own copy of the repository, how it is set up, and how its work gets out of it
 team_trees       the trees of one team, and where its branch begins
 snapshot_script  the commands that save the files of a repository as a tree
 trial_merges     which commits conflict, and in which files

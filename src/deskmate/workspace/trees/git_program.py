@@ -8,6 +8,8 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
+from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +22,8 @@ SAFE = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.untrackedCache=false"),
     *("-c", "gc.auto=0"),
+    # How many milliseconds git waits for the lock of a ref. Others hold one for a few.
+    *("-c", "core.filesRefLockTimeout=1000"),
     *("-c", "maintenance.auto=false"),
     *("-c", "commit.gpgSign=false"),
     *("-c", "submodule.recurse=false"),
@@ -29,7 +33,9 @@ SAFE = (
 SAFE_GIT = shlex.join(["git", *SAFE])
 # Who commits if the user has not told git a name.
 NAME, EMAIL = "Deskmate", "deskmate@localhost"
-_OLDEST = (2, 38)
+_OLDEST = (2, 34)
+# The first version that computes a merge without a checkout.
+_MERGES_TREES = (2, 38)
 
 
 class GitFailed(ToolError):
@@ -101,6 +107,11 @@ class GitProgram:
         status, printed = self.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=(1, 128))
         return printed.strip() if status == 0 else None
 
+    @cached_property
+    def merges_trees(self) -> bool:
+        """Whether this git computes a merge without a checkout: `merge-tree --write-tree`."""
+        return (version(self._environ) or ()) >= _MERGES_TREES
+
     def identity(self) -> dict[str, str]:
         """Return the variables that say who commits: as git knows the user, or Deskmate."""
         name = self.run("config", "user.name", fails=(1,))[1].strip()
@@ -118,7 +129,7 @@ class GitProgram:
         return self._with(identity)
 
     def _with(self, variables: Mapping[str, str]) -> "GitProgram":
-        other = GitProgram(self.folder, {})
+        other = copy(self)
         other._environ = {**self._environ, **variables}
         return other
 
@@ -134,7 +145,7 @@ def version(environ: Mapping[str, str]) -> tuple[int, ...] | None:
 
 
 def missing(environ: Mapping[str, str]) -> str:
-    """Return why git cannot merge without a checkout here. Empty if it can."""
+    """Return why git cannot be used here. Empty if it can."""
     found = version(environ)
     if found is None:
         return "git is not installed"

@@ -85,6 +85,7 @@ class Handover:
     def run(self) -> HandedOver | NotHandedOver:
         """Merge the branch into the user's branch. Raises Refused if there is nothing to merge, or nowhere."""
         into, head, tip = self._check()
+        self._checkout.remove_left()
         if self._is_in(tip, head):
             return HandedOver(self._branch.name, into, head, 0)
         changes = BranchChanges(self._git, self._team, tip)
@@ -175,10 +176,18 @@ class Handover:
         """
         checkout = self._checkout
         files, index = (head, merged), None
-        if not checkout.differences(head, merged).isdisjoint(changed):
+        touched = checkout.differences(head, merged)
+        if not touched.isdisjoint(changed):
+            if checkout.staged(merged).isdisjoint(touched):
+                # A hand-over that was killed has written files and index.
+                return self._finish(None, (head, merged), None, tip)
             if half := checkout.half_staged():
                 return f"you have changed {_listed(half)} again after git add"
             now = checkout.tree()
+            if checkout.differences(now, merged).isdisjoint(touched):
+                # It has written the files.
+                checkout.again()
+                return self._finish(None, (head, merged), None, tip)
             tree = self._branch.merge(self._commit(now, "What is not committed\n", base), tip)
             if isinstance(tree, MergeConflict):
                 return f"your uncommitted changes in {_listed(tree.files)} conflict with the branch"
@@ -187,9 +196,13 @@ class Handover:
             files, index = (now, tree), merged
         if beside := checkout.in_the_way(*files):
             return f"git ignores {_listed(beside)}, and the merge would overwrite it"
-        how = "Fast-forward" if merged == tip else "Merge made by Deskmate"
+        return self._finish(files, (head, merged), index, tip)
+
+    def _finish(self, files: tuple[str, str] | None, head: tuple[str, str], index: str | None, tip: str) -> str:
+        """Write files, index and HEAD. Return why that is not possible, or an empty string."""
+        how = "Fast-forward" if head[1] == tip else "Merge made by Deskmate"
         try:
-            checkout.write(files, (head, merged), index, f"merge {self._branch.name}: {how}")
+            self._checkout.write(files, head, index, f"merge {self._branch.name}: {how}")
         except GitFailed as error:
             return str(error)
         return ""

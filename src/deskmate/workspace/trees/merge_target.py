@@ -11,6 +11,7 @@ from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.own_tree import set_up
 from deskmate.workspace.trees.team_branch import TeamBranch
 
 T = TypeVar("T")
@@ -21,10 +22,13 @@ _CHECK_OUT_SECONDS = 300.0
 
 
 class BranchTarget:
-    """The branch of a team. `scratch`: returns the tree in which results are checked, made when it is first needed."""
+    """The branch of a team. `scratch`: returns the tree in which results are checked, made when it is first needed.
 
-    def __init__(self, branch: TeamBranch, scratch: Callable[[], LocalWorkspace]) -> None:
-        self._branch, self._scratch = branch, scratch
+    `setup`: the command that is run there before the first check.
+    """
+
+    def __init__(self, branch: TeamBranch, scratch: Callable[[], LocalWorkspace], setup: str = "") -> None:
+        self._branch, self._scratch, self._setup = branch, scratch, setup
 
     @property
     def name(self) -> str:
@@ -64,6 +68,8 @@ class BranchTarget:
         )
         if files.exit != 0:
             raise ToolError(f"the merged files could not be checked out: {files.output.strip() or files.ended}")
+        # If this fails, the check shows what is missing.
+        await set_up(workspace, self._setup, CHECKER)
         return await run(command, timeout_seconds=CHECK_SECONDS)
 
     async def advance(self, tip: str, to: str) -> bool:

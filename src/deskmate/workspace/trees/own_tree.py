@@ -1,9 +1,10 @@
-"""A member's own copy of the repository, and how its work gets out of it.
+"""A member's own copy of the repository, how it is set up, and how its work gets out of it.
 
 Git inside the tree runs in the member's sandbox, because the member may have changed anything there. What it offers
 comes out as one file of packed objects. Git checks these one by one before it takes them.
 """
 
+import logging
 import os
 import shlex
 from contextlib import suppress
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from deskmate.core.agent.merge_texts import setup_failed
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.git.revisions import head_commit
@@ -20,8 +23,12 @@ from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.workspace_files import opened
 
+_LOG = logging.getLogger(__name__)
 SECONDS = 300.0
+_SETUP_SECONDS = 900.0
 _PACK = ".git/deskmate.pack"
+# Made inside the sandbox once the user's setup command has ended there.
+_MARK = ".git/deskmate-setup"
 _UNRESOLVED = 3
 
 
@@ -56,7 +63,7 @@ class OwnTree:
             "unmerged=$(git diff --name-only --diff-filter=U -z"
             " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
             f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
-            f"{SAFE_GIT} add -A -- .",
+            f"{SAFE_GIT} add --sparse -A -- .",
             "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
             f"  {SAFE_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
             "fi",
@@ -102,3 +109,36 @@ class OwnTree:
     async def _run(self, *lines: str) -> Ran:
         name = f"{self._member}-tree.txt"
         return await self._workspace.run("\n".join(lines), timeout_seconds=SECONDS, blob=name)
+
+
+# -- setting it up --------------------------------------------------------------------------------
+
+
+@frozen
+class TreeSetup:
+    """`command`: run once in each new tree, or empty. `sparse`: the folders that the tree of a member has, else all."""
+
+    command: str = ""
+    sparse: tuple[str, ...] = ()
+
+
+NO_SETUP = TreeSetup()
+
+
+async def set_up(workspace: LocalWorkspace, command: str, member: str) -> str:
+    """Run a command in a member's tree, unless it ran there before. Return what the member must know if it failed.
+
+    The user is told, too. The command has the same limits as one of the member.
+    """
+    if not command or (Path(workspace.root) / _MARK).exists():
+        return ""
+    lines = (f"({command}", ")", "ended=$?", f"touch {_MARK}", "exit $ended")
+    try:
+        ran = await workspace.run("\n".join(lines), timeout_seconds=_SETUP_SECONDS, blob=f"{member}-setup.txt")
+    except ToolError as error:
+        ran = Ran(None, "", str(error))
+    if ran.exit == 0:
+        return ""
+    how = ran.ended or f"exit status {ran.exit}"
+    _LOG.warning("The setup command failed in the tree of '%s' with %s: %s", member, how, ran.output.strip()[-500:])
+    return setup_failed(command, how, ran.output)

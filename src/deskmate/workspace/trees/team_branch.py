@@ -11,6 +11,7 @@ from typing import IO
 from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
+from deskmate.workspace.git.plain_merge import PlainMerge
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
 # A member that offers more than this at once probably committed a build or a download.
@@ -39,7 +40,7 @@ class TeamBranch:
     def begin(self, commit: str) -> str:
         """Let the branch begin at a commit, unless it exists. Return where it is."""
         try:
-            self._git.run("update-ref", "-m", f"deskmate: team {self._team} begins", self._ref, commit, "")
+            self._set_ref(self._ref, commit, "", why=f"deskmate: team {self._team} begins")
         except GitFailed:
             if (tip := self.tip()) is None:
                 raise
@@ -48,7 +49,7 @@ class TeamBranch:
 
     def keep(self, what: str, commit: str) -> None:
         """Keep a commit and all before it from being collected."""
-        self._git.run("update-ref", self.ref_of(what), commit)
+        self._set_ref(self.ref_of(what), commit)
 
     def kept(self, what: str) -> str | None:
         """Return the commit that is kept under a name, or None."""
@@ -79,14 +80,22 @@ class TeamBranch:
 
     def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
+        tree, files = self._merge_trees(tip, commit)
+        if not files:
+            return tree
+        rivals = tuple(self._rivals(commit, tip, files))
+        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree, files), rivals)
+
+    def _merge_trees(self, tip: str, commit: str) -> tuple[str, tuple[str, ...]]:
+        """Return the merged tree, and the files in it that conflict."""
+        if not self._git.merges_trees:
+            merge = PlainMerge(self._git, tip, commit)
+            return merge.tree, tuple(merge.conflicts)
         words = ("merge-tree", "--write-tree", "--name-only", "-z", tip, commit)
         status, printed = self._git.run(*words, fails=(_CONFLICT,))
         tree, *rest = printed.split("\0")
-        if status == 0:
-            return tree.strip()
-        files = tuple(dict.fromkeys(rest[: rest.index("")] if "" in rest else rest))
-        rivals = tuple(self._rivals(commit, tip, files))
-        return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree.strip(), files), rivals)
+        files = rest[: rest.index("")] if "" in rest else rest
+        return tree.strip(), tuple(dict.fromkeys(files)) if status else ()
 
     def _hunks(self, tree: str, files: tuple[str, ...]) -> str:
         """Return the conflicting places, bounded. A file that one side deleted or that is binary has none."""
@@ -118,9 +127,22 @@ class TeamBranch:
     def advance(self, tip: str, to: str) -> bool:
         """Move the branch from one commit to another. Return False if it is no longer at the first."""
         try:
-            self._git.run("update-ref", "-m", "deskmate: merged", self._ref, to, tip)
+            self._set_ref(self._ref, to, tip, why="deskmate: merged")
         except GitFailed:
             if self.tip() == tip:
                 raise
             return False
         return True
+
+    def _set_ref(self, ref: str, *values: str, why: str = "") -> None:
+        """Move a ref of the team, from its old value if one is given. A lock that a killed git left is removed."""
+        words = ("update-ref", *(("-m", why) if why else ()), ref, *values)
+        try:
+            self._git.run(*words)
+        except GitFailed as error:
+            lock = self._git.folder / f"{ref}.lock"
+            # Git has waited. Only Deskmate moves these refs, in milliseconds: whoever took this lock was killed.
+            if f"{lock}': File exists" not in str(error):
+                raise
+            lock.unlink(missing_ok=True)
+            self._git.run(*words)

@@ -15,7 +15,7 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
-from deskmate.workspace.trees.own_tree import OwnTree
+from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
@@ -35,9 +35,10 @@ class TeamTrees:
         environ: Mapping[str, str],
         sandbox: Sandbox,
         redaction: Redaction,
+        setup: TreeSetup = NO_SETUP,
     ) -> None:
         self._places, self._team, self._records = places, team, records
-        self._environ, self._sandbox, self._redaction = environ, sandbox, redaction
+        self._environ, self._sandbox, self._redaction, self._setup = environ, sandbox, redaction, setup
         self.branch = TeamBranch(places.git, team)
 
     def folder(self, member: str) -> Path:
@@ -46,7 +47,11 @@ class TeamTrees:
 
     async def make(self, member: str, workspace: Workspace) -> None:
         """Make the tree of a member, unless it exists. `workspace`: that of the lead, where the branch begins."""
-        await to_thread.run_sync(self._create, member, await self.begin(workspace))
+        await to_thread.run_sync(self._create, member, await self.begin(workspace), self._setup.sparse)
+
+    async def set_up(self, member: str) -> str:
+        """Run the user's setup command in the tree of a member, once. Return what the member must know, or nothing."""
+        return await set_up(self._workspace(member), self._setup.command, member)
 
     async def begin(self, workspace: Workspace) -> str:
         """Return the tip of the team's branch. A new one begins at the user's commit, plus what is not committed.
@@ -92,8 +97,8 @@ class TeamTrees:
             ]
         )
 
-    def _create(self, member: str, commit: str) -> None:
-        self._places.create(self._team, member, commit)
+    def _create(self, member: str, commit: str, sparse: tuple[str, ...] = ()) -> None:
+        self._places.create(self._team, member, commit, sparse)
         self.branch.keep(f"trees/{member}", commit)
 
     def of(self, member: str) -> tuple[LocalWorkspace, OwnTree]:
@@ -103,7 +108,7 @@ class TeamTrees:
 
     def target(self) -> BranchTarget:
         """Return the branch for the merge queue."""
-        return BranchTarget(self.branch, self._scratch)
+        return BranchTarget(self.branch, self._scratch, self._setup.command)
 
     def unmerged(self) -> UnmergedWork:
         """Return what members have not merged yet."""

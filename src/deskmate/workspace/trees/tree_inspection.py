@@ -68,7 +68,7 @@ class TreeInspector:
             # An index of its own: the member may be using the other one.
             'export GIT_INDEX_FILE="$PWD/$own"',
             # Warnings are no part of the diff.
-            f"{SAFE_GIT} add -A -- . 2>/dev/null",
+            f"{SAFE_GIT} add --sparse -A -- . 2>/dev/null",
             f'{SAFE_GIT} {words} "$(git merge-base HEAD {tip})" 2>/dev/null',
         )
 

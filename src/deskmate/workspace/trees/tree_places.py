@@ -8,16 +8,13 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from deskmate.core.log.names import known_name
-from deskmate.core.policy.permissions import Isolation
-from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
-from deskmate.errors import Refused, ToolError
+from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import resolved
@@ -55,10 +52,11 @@ class TreePlaces:
     """The trees of one workspace. `state`: the folder of Deskmate's own data.
 
     `git`: git on the repository. `user_git`: git on the user's checkout of it, which has a HEAD and an index.
+    `told`: the reasons against trees that the user has been told.
     """
 
     def __init__(self, state: Path, workspace: Path, environ: Mapping[str, str]) -> None:
-        self.workspace, self.environ = workspace, environ
+        self.workspace, self.environ, self.told = workspace, environ, set[str]()
         self.folder = state / FOLDER / workspace_key(workspace)
         found = git_folder(workspace)
         self.checkout = found.checkout if found else workspace
@@ -91,25 +89,12 @@ class TreePlaces:
         """Return the file or folder by which git knows that a merge or rebase is not finished, or None."""
         return next((name for name in _UNDER_WAY if (self.checkout / name).exists()), None)
 
-    def isolation_of(self, joined: Joined, usual: Isolation) -> str | None:
-        """Return `own` for a teammate that gets a tree of its own, else None. `usual`: what the settings say.
-
-        Raises Refused if it should have one and cannot.
-        """
-        wanted = Isolation(joined.isolation or usual)
-        if wanted is Isolation.SHARED or joined.agent_type is not AgentType.GENERAL:
-            return None
-        why = self.refusal()
-        if why and wanted is Isolation.OWN:
-            raise Refused(f"'{joined.name}' cannot have its own copy of the repository: {why}", "Leave isolation out.")
-        return None if why else Isolation.OWN
-
     def of(self, team: str, member: str) -> Path:
         """Return where the tree of a member is, or will be."""
         return self.folder / known_name(team, "team") / known_name(member)
 
-    def create(self, team: str, member: str, commit: str) -> Path:
-        """Return the tree of a member. If there is none, make one at this commit.
+    def create(self, team: str, member: str, commit: str, sparse: Sequence[str] = ()) -> Path:
+        """Return the tree of a member. If there is none, make one at this commit, with some folders of it or all.
 
         A tree that exists is left as it is: it may have work that is not merged yet.
         """
@@ -120,7 +105,7 @@ class TreePlaces:
         unfinished = place.parent / f"{_UNFINISHED}{member}"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
-        self._fill(unfinished, commit)
+        self._fill(unfinished, commit, sparse)
         self._include(unfinished)
         os.rename(unfinished, place)
         return place
@@ -162,7 +147,7 @@ class TreePlaces:
         printed = self.user_git.run(*here, *words, text="\0".join(sorted(names)), fails=(1,), cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
-    def _fill(self, tree: Path, commit: str) -> None:
+    def _fill(self, tree: Path, commit: str, sparse: Sequence[str]) -> None:
         (tree / ".git").mkdir()
         git = GitProgram(tree / ".git", self.environ)
         format_ = self.git.line("rev-parse", "--show-object-format")
@@ -179,7 +164,10 @@ class TreePlaces:
         settings |= {key: value for key in _COPIED if (value := self.git.run("config", key, fails=(1,))[1].strip())}
         for key, value in settings.items():
             git.run("config", key, value)
-        git.run("-c", "core.bare=false", f"--work-tree={tree}", "checkout", "--quiet", "--detach", commit, seconds=900)
+        here = ("-c", "core.bare=false", f"--work-tree={tree}")
+        if sparse:
+            git.run(*here, "sparse-checkout", "set", "--cone", *sparse, cwd=tree)
+        git.run(*here, "checkout", "--quiet", "--detach", commit, seconds=900)
 
     def trees(self) -> Iterator[Tree]:
         """Yield every tree of this workspace."""

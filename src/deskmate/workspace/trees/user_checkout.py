@@ -2,21 +2,28 @@
 
 A copy of the index is prepared beside the user's own. Git compares files with that copy before it writes the first one,
 so a refusal leaves everything as it was. While files are written, the lock that git itself uses keeps others out.
+
+The order is files, index, HEAD, as git itself does it. After a kill in between, the work of the team looks like changes
+of the user that are not committed, and the next hand-over finds that they are the same. The lock of a killed process is
+known by its second name, and by nobody holding it.
 """
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deskmate.errors import Refused
+from deskmate.fs.private_folder import try_lock, wait_lock
 from deskmate.fs.safe_files import create_file
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 _SECONDS = 900.0
-_INDEX, _LOCK, _COPY = "index", "index.lock", "deskmate-handover-index"
+_INDEX, _LOCK = "index", "index.lock"
+_COPY, _OLD, _OWN_LOCK = "deskmate-handover-index", "deskmate-handover-old-index", "deskmate-handover-lock-"
 _ALL = ("--", ":/", ":(exclude,top).teams", ":(exclude,top).tasks")
 
 
@@ -26,29 +33,52 @@ class UserCheckout:
     def __init__(self, places: TreePlaces) -> None:
         self._folder, self._root = places.checkout, places.workspace
         self._git, self._copy = places.user_git, places.checkout / _COPY
-        self._lock: int | None = None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other git commands from changing the index. Raises Refused if one is at work."""
+        self.remove_left()
+        own = self._folder / f"{_OWN_LOCK}{secrets.token_hex(4)}"
+        held = create_file(own)
+        try:
+            wait_lock(held)
+            self._take_lock(own)
+            try:
+                self._copy_index()
+                yield
+            finally:
+                for name in (_LOCK, _COPY, f"{_COPY}.lock", _OLD):
+                    (self._folder / name).unlink(missing_ok=True)
+        finally:
+            own.unlink(missing_ok=True)
+            os.close(held)
+
+    def _take_lock(self, own: Path) -> None:
         lock = self._folder / _LOCK
         try:
-            self._lock = create_file(lock)
+            try:
+                os.link(own, lock)
+            except FileExistsError:
+                raise
+            except OSError:
+                # A disk without second names for files. If this process is killed, the user has to remove the lock.
+                os.close(create_file(lock))
         except FileExistsError as error:
             raise Refused(
                 f"Another git command is at work here: {lock} exists",
                 "Wait until it ends. If none is running, delete that file. Then try again.",
             ) from error
-        try:
-            self._copy_index()
-            yield
-        finally:
-            # After `_install` there is no lock left, and a new one would be that of somebody else.
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
-                os.unlink(lock)
-            self._copy.unlink(missing_ok=True)
+
+    def remove_left(self) -> None:
+        """Remove what a killed hand-over left. That of a process that still runs stays."""
+        for own in self._folder.glob(f"{_OWN_LOCK}*"):
+            with suppress(FileNotFoundError), own.open("rb") as held:
+                if not try_lock(held.fileno()):
+                    continue
+                if os.path.exists(lock := self._folder / _LOCK) and os.path.samefile(own, lock):
+                    lock.unlink()
+                for name in (own.name, _COPY, f"{_COPY}.lock", _OLD):
+                    (self._folder / name).unlink(missing_ok=True)
 
     def _copy_index(self) -> None:
         self._copy.unlink(missing_ok=True)
@@ -62,10 +92,13 @@ class UserCheckout:
         printed = self._run("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", *_ALL)
         return {entry[3:] for entry in printed.split("\0") if entry}
 
+    def staged(self, commit: str = "HEAD") -> Set[str]:
+        """Return the files that are not in the index as in a commit."""
+        return _names(self._run("diff", "--cached", "--name-only", "-z", "--no-renames", commit, *_ALL))
+
     def half_staged(self) -> Set[str]:
         """Return the files that have one change in the index, and another one on disk."""
-        staged = self._run("diff", "--cached", "--name-only", "-z", "--no-renames", *_ALL)
-        return _names(staged) & _names(self._run("diff", "--name-only", "-z", "--no-renames", *_ALL))
+        return self.staged() & _names(self._run("diff", "--name-only", "-z", "--no-renames", *_ALL))
 
     def tree(self) -> str:
         """Return all files as they are on disk, as a tree of git. Ignored files are left out."""
@@ -87,32 +120,49 @@ class UserCheckout:
             found |= {*above, *([name] if os.path.lexists(self._root / path) else [])} - removed
         return sorted(found)
 
-    def write(self, files: tuple[str, str], head: tuple[str, str], index: str | None, why: str) -> None:
-        """Change files from one tree to another, then HEAD from one commit to another.
+    def write(self, files: tuple[str, str] | None, head: tuple[str, str], index: str | None, why: str) -> None:
+        """Change files from one tree to another, then the index, then HEAD from one commit to another.
 
-        `index`: the commit that the index is set to. None keeps what is staged in other files. `why`: for the log of
-        HEAD. Raises GitFailed with everything as it was.
+        `files`: None if they are as in the new commit already. `index`: the commit that the index is set to. None keeps
+        what is staged in other files. `why`: for the log of HEAD. Raises GitFailed with everything as it was.
         """
-        self._run("read-tree", "-m", "-u", *files)
+        if files:
+            self._run("read-tree", "-m", "-u", *files)
+        else:
+            self._run("read-tree", "-i", "-m", *head)
+            self._run("update-index", "-q", "--refresh", fails=(1,))
         try:
             if index is not None:
                 self._run("read-tree", "-m", index)
-            self._git.run("update-ref", "-m", why, "HEAD", head[1], head[0])
+            with self._installed():
+                self._git.run("update-ref", "-m", why, "HEAD", head[1], head[0])
         except GitFailed:
-            self._run("read-tree", files[1])
-            self._run("update-index", "-q", "--refresh", fails=(1,))
-            self._run("read-tree", "-m", "-u", files[1], files[0])
+            if files:
+                self._run("read-tree", files[1])
+                self._run("update-index", "-q", "--refresh", fails=(1,))
+                self._run("read-tree", "-m", "-u", files[1], files[0])
             raise
-        self._install()
 
-    def _install(self) -> None:
-        assert self._lock is not None, "inside `locked`"
-        with open(self._copy, "rb") as made, open(self._lock, "wb") as lock:
-            self._lock = None
-            shutil.copyfileobj(made, lock)
+    @contextmanager
+    def _installed(self) -> Iterator[None]:
+        """Give the user the new index, and the old one again if what follows fails."""
+        index, old = self._folder / _INDEX, self._folder / _OLD
         with suppress(FileNotFoundError):
-            shutil.copymode(self._folder / _INDEX, self._folder / _LOCK)
-        os.rename(self._folder / _LOCK, self._folder / _INDEX)
+            shutil.copy2(index, old)
+            shutil.copymode(index, self._copy)
+        os.replace(self._copy, index)
+        try:
+            yield
+        except GitFailed:
+            if old.exists():
+                os.replace(old, index)
+            else:
+                index.unlink()
+            raise
+
+    def again(self) -> None:
+        """Forget what was added to the copy of the index."""
+        self._copy_index()
 
     def _run(self, *words: str, fails: tuple[int, ...] = ()) -> str:
         git = self._git.with_index(self._copy)
