@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_FILES = 20
 _MOST_LINES = 400
 _SECRET, _TOO_LARGE = "it has a secret", "it is too large or unreadable"
+_NOT_SAVED = "it is too large, unreadable, ignored or in another repository"
 WAYS = ("diff", "force", "conversation", "both")
 
 
@@ -114,7 +115,7 @@ def plan_lines(seen: Preview, *, force: bool) -> list[str]:
         *_files("restore", plan.write),
         *_files("remove (created by the team since)", plan.remove),
         *_files(fate, plan.doubtful),
-        *_files("keep", [path for path in plan.kept if path not in seen.secret], _TOO_LARGE),
+        *_files("keep", [path for path in plan.kept if path not in seen.secret], _NOT_SAVED),
         *secret,
     ]
 
@@ -126,7 +127,7 @@ def restored_lines(restored: Restored, command: str, force: str) -> list[str]:
     """
     lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
     lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
-    lines += [*_files("left out", restored.left_out, _TOO_LARGE), *_files("left out", restored.secret, _SECRET)]
+    lines += [*_files("left out", restored.left_out, _NOT_SAVED), *_files("left out", restored.secret, _SECRET)]
     new = f" The kept files are new. To remove them: {command} {restored.number} {force}." if restored.kept else ""
     if restored.undo is None:
         return [*lines, f"Nothing had to be restored for point {restored.number}.{new}"]
