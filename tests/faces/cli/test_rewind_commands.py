@@ -32,7 +32,7 @@ async def test_points_are_listed_previewed_restored_and_undone(tmp_path: Path) -
         assert (ran.code, files(team)) == (2, painted)
         ran = await typed(team.workspace, "rewind", "2", "--yes", "--force")
         assert (ran.code, files(team)) == (0, {"wall": "bare\nred\n", "red.txt": "red\n", "drop-red": "\n"})
-        assert "deskmate rewind main 3" in ran.stderr
+        assert f"To undo this: deskmate -C {team.workspace} rewind main 3" in ran.stderr
         assert (await typed(team.workspace, "rewind", "3", "--yes")).code == 0
         assert files(team) == painted
 
