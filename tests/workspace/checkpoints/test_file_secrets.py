@@ -1,6 +1,7 @@
 """A file with a secret is not saved anywhere, is named, and is never touched by a restore."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -102,3 +103,23 @@ async def test_a_file_with_a_secret_in_the_place_of_a_folder_stays(tmp_path: Pat
     ground.fill(now)
     await ground.bring_back(saved)
     assert ground.files() == now
+
+
+async def test_a_conflict_with_a_secret_is_left_out_and_the_rest_is_saved(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, in_git=True)
+    ground.fill({"both": (0o644, b"base\n"), "other": (0o644, b"other\n")})
+    ground.git("add", "-A")
+    ground.git("commit", "-qm", "First")
+    for name in ("one", "two"):
+        ground.git("checkout", "-q", "-b", name, *(["HEAD^"] if name == "two" else []))
+        (ground.root / "both").write_text(f"{name}\n")
+        ground.git("commit", "-qam", name)
+    with pytest.raises(subprocess.CalledProcessError):
+        ground.git("merge", "one")
+    (ground.root / "both").write_bytes((ground.root / "both").read_bytes() + SECRET[2])
+    (ground.root / "other").write_text("changed\n")
+    index = (ground.root / ".git/index").read_bytes()
+    saved = await ground.checkpoints.save()
+    assert (saved.left_out, saved.secret) == ((), ("both",))
+    assert ground.checkpoints.content(saved.tree, "other") == b"changed\n"
+    assert (ground.root / ".git/index").read_bytes() == index

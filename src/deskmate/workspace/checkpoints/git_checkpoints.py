@@ -77,7 +77,8 @@ class GitCheckpoints:
             listed = read_regular(self._git.folder / f"{index}{LISTED}", _MOST_LISTED_BYTES)
         except OSError as error:
             raise ToolError(f"The files could not be saved: {error.strerror}") from error
-        return sorted(filter(self._has_new_secret, _split(listed)))
+        # A file in conflict is listed once for each of its versions.
+        return sorted(filter(self._has_new_secret, set(_split(listed))))
 
     def _has_new_secret(self, path: str) -> bool:
         data = read_file(self._workspace, path)

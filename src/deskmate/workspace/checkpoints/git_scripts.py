@@ -16,6 +16,7 @@ LISTED = ".listed"
 # A killed process leaves its files.
 _TIDY = f'find "$(git rev-parse --git-dir)" -maxdepth 1 -name "{INDEX}-*" -mmin +60 -delete'
 _CHANGED = f"{SAFE_GIT} ls-files -z --others --modified --exclude-standard -- {EVERYTHING}"
+_CONFLICTS = f"{SAFE_GIT} ls-files -z --unmerged | sed -z 's/^[^\\t]*\\t//'"
 # A folder in the place of a file stays: it has files that git ignores. A file in the place of a folder stays, too.
 _PUT = """put() {
   [ -d "$1" ] && [ ! -L "$1" ] && return
@@ -51,6 +52,8 @@ def saving_lines(index: str, most_bytes: int, withheld: Iterable[str]) -> list[s
         '} | LC_ALL=C sort -z > "$own.withheld"',
         # What it cannot add is among what is left.
         f"{{ {wanted}; }} | {add} 2>/dev/null || true",
+        # A conflict that is not added cannot stay in a tree.
+        f"{_CONFLICTS} | {SAFE_GIT} update-index -z --force-remove --stdin",
         f'left=$({_CHANGED} | LC_ALL=C sort -z | LC_ALL=C comm -z -23 - "$own.withheld" | git hash-object -w --stdin)',
         "tree=$(git write-tree)",
     ]
