@@ -7,6 +7,7 @@ import pytest
 
 from deskmate.app.rewind.rewinding import Restored, kept_stopped
 from deskmate.errors import Refused, TeamRunning
+from deskmate.faces.common.rewind.rewind_command import restored_lines
 from tests.app.rewind.rewind_story import begin, files, go_on, rewinder
 
 pytestmark = pytest.mark.anyio
@@ -65,8 +66,10 @@ async def test_a_file_that_git_does_not_save_any_more_is_not_overwritten(tmp_pat
         wall.write_text("mine\n")
         subprocess.run(hide, shell=True, cwd=wall.parent, check=True)
         assert (await rewinder(team).preview(1)).plan.kept == ("house/wall",)
-        assert (await rewinder(team).restore(1)).left_out == ("house/wall",)
+        restored = await rewinder(team).restore(1)
+        assert restored.left_out == ("house/wall",)
         assert wall.read_text() == "mine\n"
+        assert "Your other files are as at point 1." in restored_lines(restored, "/rewind", "force")[-1]
 
 
 async def test_a_point_that_is_not_there_and_a_team_that_runs_are_refused(tmp_path: Path) -> None:

@@ -129,9 +129,11 @@ def restored_lines(restored: Restored, command: str, force: str) -> list[str]:
     lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
     lines += [*_files("left out", restored.left_out, _NOT_SAVED), *_files("left out", restored.secret, _SECRET)]
     new = f" The kept files are new. To remove them: {command} {restored.number} {force}." if restored.kept else ""
+    others = restored.failed or restored.left_out or restored.secret
+    yours = "Your other files" if others else "Your files"
     if restored.undo is None:
         return [*lines, f"Nothing had to be restored for point {restored.number}.{new}"]
-    return [*lines, f"Your files are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
+    return [*lines, f"{yours} are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
 
 
 def _files(what: str, paths: Sequence[str], why: str = "") -> Iterator[str]:
