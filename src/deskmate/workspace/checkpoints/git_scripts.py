@@ -55,7 +55,7 @@ def saving_lines(index: str, most_bytes: int, withheld: Iterable[str]) -> list[s
         # A conflict that is not added cannot stay in a tree.
         f"{_CONFLICTS} | {SAFE_GIT} update-index -z --force-remove --stdin",
         f'left=$({_CHANGED} | LC_ALL=C sort -z | LC_ALL=C comm -z -23 - "$own.withheld" | git hash-object -w --stdin)',
-        "tree=$(git write-tree)",
+        f"tree=$({SAFE_GIT} write-tree)",
     ]
 
 
