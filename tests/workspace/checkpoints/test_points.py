@@ -151,3 +151,20 @@ async def test_saving_and_restoring_run_no_hook_and_no_monitor(tmp_path: Path) -
     await ground.bring_back(saved)
     assert (ground.root / "a").read_text() == "old"
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("is_set_up", [True, False], ids=["set-up", "unknown-in-the-sandbox"])
+async def test_a_file_that_git_filters_is_left_out_and_not_overwritten(tmp_path: Path, is_set_up: bool) -> None:
+    ground = Ground(tmp_path, in_git=True)
+    ground.fill({".gitattributes": (0o644, b"*.nb filter=strip\n"), "x.nb": (0o644, b"in\nout\n")})
+    ground.git("config", "filter.strip.clean", "grep -v out")
+    ground.git("add", "-A")
+    ground.git("commit", "-qm", "First")
+    if not is_set_up:
+        ground.git("config", "--unset", "filter.strip.clean")
+    saved = await ground.checkpoints.save()
+    (ground.root / "x.nb").write_text("new in\nnew out\n")
+    now = await ground.checkpoints.save()
+    assert now.left_out == ("x.nb",)
+    await ground.bring_back(saved)
+    assert (ground.root / "x.nb").read_text() == "new in\nnew out\n"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 20
 _MOST_LINES = 400
-_SECRET, _TOO_LARGE = "it has a secret", "it is too large or unreadable"
-_NOT_SAVED = "it is too large, unreadable, ignored or in another repository"
+_SECRET, _TOO_LARGE = "it has a secret", "it is too large, filtered or unreadable"
+_NOT_SAVED = "it is too large, filtered, unreadable, ignored or in another repository"
 WAYS = ("diff", "force", "conversation", "both")
 
 
