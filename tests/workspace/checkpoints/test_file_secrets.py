@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from deskmate.core.policy.redaction import Redaction
+from deskmate.workspace.checkpoints.points import MOST_FILE_BYTES
 from tests.scenarios.secrets.planted_secrets import ENVIRON, SHAPED
 from tests.workspace.checkpoints.checkpoint_ground import Files, Ground
 from tests.workspace.checkpoints.test_restoring import some_files
@@ -74,9 +75,10 @@ def test_outside_git_what_was_saved_comes_back_and_what_has_a_secret_is_untouche
 async def test_a_name_that_is_a_secret_is_written_nowhere(tmp_path: Path, in_git: bool) -> None:
     ground = Ground(tmp_path, in_git)
     ground.fill({f"asked-{SHAPE.decode()}": (0o644, b"1"), "link": SHAPE.decode(), "plain": (0o644, b"2")})
+    (ground.root / f"large-{SHAPE.decode()}").write_bytes(b"0" * (MOST_FILE_BYTES + 1))
     saved = await ground.checkpoints.save()
     ground.checkpoints.add(saved)
-    assert (len(saved.secret), ground.checkpoints.content(saved.tree, "plain")) == (2, b"2")
+    assert (len({*saved.secret, *saved.left_out}), ground.checkpoints.content(saved.tree, "plain")) == (3, b"2")
     assert SHAPE not in ground.kept_bytes()
 
 

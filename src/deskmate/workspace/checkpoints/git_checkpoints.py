@@ -81,8 +81,7 @@ class GitCheckpoints:
         return sorted(filter(self._has_new_secret, set(_split(listed))))
 
     def _has_new_secret(self, path: str) -> bool:
-        data = read_file(self._workspace, path)
-        found = set[str]() if data is None else secrets_of(self._redaction, path, data)
+        found = secrets_of(self._redaction, path, read_file(self._workspace, path) or b"")
         return bool(found and found - secrets_of(self._redaction, "", self.content("HEAD", path) or b""))
 
     def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
