@@ -1,11 +1,13 @@
 """The files come back as they were before a message, and a rewind can be undone."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from deskmate.app.rewind.rewinding import Restored, kept_stopped
 from deskmate.errors import Refused, TeamRunning
+from deskmate.faces.common.rewind.rewind_command import restored_lines
 from tests.app.rewind.rewind_story import begin, files, go_on, rewinder
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +50,26 @@ async def test_a_file_of_the_team_that_the_user_changed_since_stays(tmp_path: Pa
         (team.workspace / "red.txt").write_text("mine now\n")
         assert "red.txt" in (await rewinder(team).restore(1)).kept
         assert files(team)["red.txt"] == "mine now\n"
+
+
+@pytest.mark.parametrize(
+    "hide",
+    ["echo wall > .gitignore", "git init -q . && git -c user.name=U -c user.email=u@x commit -q --allow-empty -m 1"],
+    ids=["ignored", "other-repository"],
+)
+async def test_a_file_that_git_does_not_save_any_more_is_not_overwritten(tmp_path: Path, hide: str) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        wall = team.workspace / "house/wall"
+        wall.parent.mkdir()
+        wall.write_text("bare\n")
+        await team.run("paint red")
+        wall.write_text("mine\n")
+        subprocess.run(hide, shell=True, cwd=wall.parent, check=True)
+        assert (await rewinder(team).preview(1)).plan.kept == ("house/wall",)
+        restored = await rewinder(team).restore(1)
+        assert restored.left_out == ("house/wall",)
+        assert wall.read_text() == "mine\n"
+        assert "Your other files are as at point 1." in restored_lines(restored, "/rewind", "force")[-1]
 
 
 async def test_a_point_that_is_not_there_and_a_team_that_runs_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_files import DESCRIPTION_CAP, PROMPT_CAP, read_agent_file
 from deskmate.core.profiles.agent_profiles import AgentProfile
+from deskmate.core.profiles.tool_words import chosen_tools
 from deskmate.errors import BadInput
 from tests.agent_files import COMMA_LISTS, PLAIN, YAML_LISTS
 
@@ -194,3 +195,21 @@ def test_a_field_of_any_length_is_read_at_once_and_told_in_a_few_words(fields: s
 def test_a_description_of_spaces_and_examples_without_end_is_read_at_once() -> None:
     text = "---\nname: x\ndescription: a" + " " * 100_000 + "some examples " * 10_000 + "\n---\n"
     assert len(read_agent_file(text, FILE, of_project=True).description) <= DESCRIPTION_CAP
+
+
+@pytest.mark.parametrize("line", ['"tools": Read', "'tools': Read", "tools : Read"])
+def test_a_key_may_be_written_as_in_yaml(line: str) -> None:
+    assert read(line).tools == ("read_file",)
+
+
+@pytest.mark.parametrize(
+    "line", ["Tools: Read", "allowed-tools: Read", "disallowed_tools: Bash", "permission-mode: plan"]
+)
+def test_a_limit_in_another_spelling_is_refused_and_not_passed_over(line: str) -> None:
+    with pytest.raises(BadInput, match=line.partition(":")[0]):
+        read(line)
+
+
+def test_what_is_denied_is_taken_away_or_named() -> None:
+    assert chosen_tools(None, ("*",)).names == ()
+    assert "Shell" in chosen_tools(None, ("Shell",)).flaws[0]

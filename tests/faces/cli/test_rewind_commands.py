@@ -1,5 +1,6 @@
 """Rewind, fork and compare from any shell: what they print, ask and refuse."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ async def test_points_are_listed_previewed_restored_and_undone(tmp_path: Path) -
         assert (ran.code, files(team)) == (2, painted)
         ran = await typed(team.workspace, "rewind", "2", "--yes", "--force")
         assert (ran.code, files(team)) == (0, {"wall": "bare\nred\n", "red.txt": "red\n", "drop-red": "\n"})
-        assert "deskmate rewind main 3" in ran.stderr
+        assert f"To undo this: deskmate -C {team.workspace} rewind main 3" in ran.stderr
         assert (await typed(team.workspace, "rewind", "3", "--yes")).code == 0
         assert files(team) == painted
 
@@ -57,10 +58,21 @@ async def test_both_restores_files_and_forks_and_compare_shows_the_two(tmp_path:
 async def test_a_removed_team_leaves_no_checkpoints(tmp_path: Path) -> None:
     async with begin(tmp_path, in_git=True) as team:
         await team.run("paint red")
-        refs = team.workspace / ".git/refs/deskmate/checkpoints/main"
+        refs = team.workspace / ".git/refs/deskmate-checkpoints/main"
         assert [file.name for file in refs.iterdir()] == ["1"]
         assert (await typed(team.workspace, "teams", "rm", "main", "--yes")).code == 0
         assert not refs.exists()
+
+
+async def test_pruning_trees_leaves_checkpoints(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        for words in (("add", "wall"), ("-c", "user.name=U", "-c", "user.email=u@x", "commit", "-qm", "Wall")):
+            subprocess.run(["git", *words], cwd=team.workspace, check=True)
+        await team.run("paint red")
+        assert "checkpoints" not in (await typed(team.workspace, "doctor")).stdout
+        assert (await typed(team.workspace, "trees", "prune")).code == 0
+        assert (await typed(team.workspace, "rewind", "1", "--yes", "--force")).code == 0
+        assert files(team) == {"wall": "bare\n"}
 
 
 async def test_what_needs_a_point_says_so(tmp_path: Path) -> None:

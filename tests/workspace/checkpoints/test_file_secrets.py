@@ -1,6 +1,7 @@
 """A file with a secret is not saved anywhere, is named, and is never touched by a restore."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from deskmate.core.policy.redaction import Redaction
+from deskmate.workspace.checkpoints.points import MOST_FILE_BYTES
 from tests.scenarios.secrets.planted_secrets import ENVIRON, SHAPED
 from tests.workspace.checkpoints.checkpoint_ground import Files, Ground
 from tests.workspace.checkpoints.test_restoring import some_files
@@ -73,9 +75,10 @@ def test_outside_git_what_was_saved_comes_back_and_what_has_a_secret_is_untouche
 async def test_a_name_that_is_a_secret_is_written_nowhere(tmp_path: Path, in_git: bool) -> None:
     ground = Ground(tmp_path, in_git)
     ground.fill({f"asked-{SHAPE.decode()}": (0o644, b"1"), "link": SHAPE.decode(), "plain": (0o644, b"2")})
+    (ground.root / f"large-{SHAPE.decode()}").write_bytes(b"0" * (MOST_FILE_BYTES + 1))
     saved = await ground.checkpoints.save()
     ground.checkpoints.add(saved)
-    assert (len(saved.secret), ground.checkpoints.content(saved.tree, "plain")) == (2, b"2")
+    assert (len({*saved.secret, *saved.left_out}), ground.checkpoints.content(saved.tree, "plain")) == (3, b"2")
     assert SHAPE not in ground.kept_bytes()
 
 
@@ -102,3 +105,23 @@ async def test_a_file_with_a_secret_in_the_place_of_a_folder_stays(tmp_path: Pat
     ground.fill(now)
     await ground.bring_back(saved)
     assert ground.files() == now
+
+
+async def test_a_conflict_with_a_secret_is_left_out_and_the_rest_is_saved(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, in_git=True)
+    ground.fill({"both": (0o644, b"base\n"), "other": (0o644, b"other\n")})
+    ground.git("add", "-A")
+    ground.git("commit", "-qm", "First")
+    for name in ("one", "two"):
+        ground.git("checkout", "-q", "-b", name, *(["HEAD^"] if name == "two" else []))
+        (ground.root / "both").write_text(f"{name}\n")
+        ground.git("commit", "-qam", name)
+    with pytest.raises(subprocess.CalledProcessError):
+        ground.git("merge", "one")
+    (ground.root / "both").write_bytes((ground.root / "both").read_bytes() + SECRET[2])
+    (ground.root / "other").write_text("changed\n")
+    index = (ground.root / ".git/index").read_bytes()
+    saved = await ground.checkpoints.save()
+    assert (saved.left_out, saved.secret) == ((), ("both",))
+    assert ground.checkpoints.content(saved.tree, "other") == b"changed\n"
+    assert (ground.root / ".git/index").read_bytes() == index

@@ -133,3 +133,38 @@ async def test_the_oldest_copies_of_any_team_are_dropped_if_all_take_too_much_ro
     assert [point.number for point in small.points()] == [3, 4]
     assert [point.number for point in ground.of_team("other").points()] == [2]
     assert all(ground.checkpoints.content(point.saved.tree, "other") for point in small.points())
+
+
+async def test_saving_and_restoring_run_no_hook_and_no_monitor(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, in_git=True)
+    ground.fill({"a": (0o644, b"old")})
+    mark = tmp_path / "mark"
+    for name in ("post-index-change", "reference-transaction", "post-checkout", "query-watchman"):
+        hook = ground.root / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        hook.chmod(0o755)
+    ground.git("config", "core.fsmonitor", str(ground.root / ".git/hooks/query-watchman"))
+    saved = await ground.checkpoints.save()
+    ground.checkpoints.add(saved)
+    (ground.root / "a").write_text("new")
+    await ground.bring_back(saved)
+    assert (ground.root / "a").read_text() == "old"
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("is_set_up", [True, False], ids=["set-up", "unknown-in-the-sandbox"])
+async def test_a_file_that_git_filters_is_left_out_and_not_overwritten(tmp_path: Path, is_set_up: bool) -> None:
+    ground = Ground(tmp_path, in_git=True)
+    ground.fill({".gitattributes": (0o644, b"*.nb filter=strip\n"), "x.nb": (0o644, b"in\nout\n")})
+    ground.git("config", "filter.strip.clean", "grep -v out")
+    ground.git("add", "-A")
+    ground.git("commit", "-qm", "First")
+    if not is_set_up:
+        ground.git("config", "--unset", "filter.strip.clean")
+    saved = await ground.checkpoints.save()
+    (ground.root / "x.nb").write_text("new in\nnew out\n")
+    now = await ground.checkpoints.save()
+    assert now.left_out == ("x.nb",)
+    await ground.bring_back(saved)
+    assert (ground.root / "x.nb").read_text() == "new in\nnew out\n"

@@ -183,3 +183,12 @@ def test_a_commit_without_a_common_past_is_left_out(trees: Trees) -> None:
     trees.git("ann", "commit", "-qm", "Other")
     assert trees.works(ann=[]) == []
     assert (BRANCH, trees.look(ann=[])) == ("", [])
+
+
+def test_a_folder_of_a_member_in_the_place_of_a_link_of_the_user_hides_no_overlap(trees: Trees) -> None:
+    (trees.repository.root / "docs").symlink_to("list.txt")
+    for member in ("ann", "bob"):
+        (trees.tree(member) / "docs").mkdir()
+        trees.write(member, "docs/new.txt", member)
+    found = trees.look(ann=["docs/new.txt"], bob=["docs/new.txt"])
+    assert found == [("edits", ("ann", "bob"), ("docs/new.txt",))]

@@ -22,6 +22,7 @@ from deskmate.trust.folders import home_of, written
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
+from deskmate.workspace.checkpoints.file_copies import has_file
 from deskmate.workspace.checkpoints.points import (
     Change,
     ChangeKind,
@@ -69,8 +70,8 @@ class Restored:
     """What was restored. `undo`: the checkpoint with everything as it was before, None if nothing differed.
 
     `kept`: files created since, perhaps by the user. `failed`: files that could not be written or removed. `left_out`:
-    files that stayed as they are, because they are or were too large or unreadable. `secret`: because they have or had
-    a secret.
+    files that stayed as they are, because they are or were too large or unreadable, or are ignored now. `secret`:
+    because they have or had a secret.
     """
 
     number: int
@@ -168,7 +169,11 @@ class Rewinder:
             return data is not None and (path, fingerprint(data)) in written
 
         changes = self.checkpoints.changes(point.saved.tree, now.tree)
-        left_out = {*point.saved.left_out, *now.left_out, *_secret(point, now)}
+        workspace = Path(os.path.realpath(self.place))
+        deleted = [change.path for change in changes if change.kind is ChangeKind.DELETED]
+        # Git ignores these now, or they are in another repository. They are not saved, so nothing could undo this.
+        hidden = [path for path in deleted if has_file(workspace, path)]
+        left_out = {*point.saved.left_out, *now.left_out, *_secret(point, now), *hidden}
         return restore_plan(changes, left_out, is_of_team)
 
     async def _save(self) -> Saved:

@@ -22,6 +22,8 @@ PROMPT_CAP = 30_000
 _KNOWN = frozenset(
     {"name", "description", "tools", "disallowedTools", "model", "permissionMode", "isolation", "color", "colour"}
 )
+# Other spellings. A limit that is passed over would give an agent more than its file says.
+_SPELLINGS = {key.lower(): key for key in _KNOWN} | {"allowedtools": "tools"}
 _MODES: Mapping[str, Mode] = {"bypasspermissions": Mode.BYPASS, **{mode.lower(): mode for mode in Mode}}
 # A copy of the repository is not always possible, and nobody could change the file when it is not.
 _ISOLATIONS: Mapping[str, Isolation] = {
@@ -48,9 +50,12 @@ def read_agent_file(text: str, file: str, *, of_project: bool) -> AgentProfile:
     found = front_matter(text)
     if found is None:
         raise BadInput(f"{file} has no front matter", "Start it with the lines ---, name:, description: and ---.")
-    for key in found.repeated:
-        if key in _KNOWN:
+    for key in found.fields:
+        if key in found.repeated and key in _KNOWN:
             raise BadInput(f"{file} has {key} twice", "Delete one of the two lines.")
+        meant = _SPELLINGS.get(re.sub("[-_]", "", key).lower(), key)
+        if meant != key:
+            raise BadInput(f"{file} has {key}, which is not read", f"Write {meant} instead.")
     missing = [key for key in ("name", "description") if not found.fields.get(key)]
     if missing:
         raise BadInput(f"{file} has no {' and no '.join(missing)}", "Add that to the front matter.")

@@ -9,6 +9,7 @@ from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.values import frozen
 
 _MOST_LISTED = 10
+_UNKNOWN = "these tools do not exist here"
 _BASE = tuple(tool.name for tool in TOOLS.values() if tool.home == "base")
 _NAMES: Mapping[str, str] = {
     "read": "read_file",
@@ -46,7 +47,9 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
     wanted = None if allowed is None else tuple(allowed)
     given, flaws = _given(wanted)
     known = {word: _known(word.partition("(")[0]) for word in denied}
-    taken = {*known.values()}
+    taken = {*_BASE} if "*" in known else {*known.values()}
+    if unknown := [word for word, tool in known.items() if not tool and word != "*" and word.lower() not in _OF_TEAM]:
+        flaws.append(f"{_UNKNOWN}: {_listed(unknown)}")
     if partial := [word for word, tool in known.items() if tool and "(" in word]:
         flaws.append(f"these are for some calls only, but take the whole tool away: {_listed(partial)}")
     left = [name for name in _BASE if name in given and name not in taken]
@@ -69,7 +72,7 @@ def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
         elif word.lower() not in _OF_TEAM:
             unknown.append(word)
     if unknown:
-        flaws.append(f"these tools do not exist here: {_listed(unknown)}")
+        flaws.append(f"{_UNKNOWN}: {_listed(unknown)}")
     if partial:
         flaws.append(f"these are for some calls only, so they give no tool: {_listed(partial)}")
     return given, flaws

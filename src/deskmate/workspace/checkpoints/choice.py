@@ -14,7 +14,8 @@ from deskmate.workspace.checkpoints.points import Checkpoints
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.trees.git_program import GitProgram
 
-_REFS = "refs/deskmate/checkpoints"
+# Below refs/deskmate/, each folder is for a team with trees, and goes with that team.
+_REFS = "refs/deskmate-checkpoints"
 # Every worktree has its own refs of this kind, and its own teams.
 _WORKTREE_REFS = "refs/worktree/deskmate/checkpoints"
 

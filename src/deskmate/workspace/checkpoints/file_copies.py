@@ -69,6 +69,16 @@ def read_file(root: Path, path: str) -> bytes | None:
         return None
 
 
+def has_file(root: Path, path: str) -> bool:
+    """Tell whether there is anything but a folder at a path. No symlink is followed."""
+    above, _, name = path.rpartition("/")
+    try:
+        with _folder(root, above) as fd:
+            return not stat.S_ISDIR(os.lstat(name, dir_fd=fd).st_mode)
+    except OSError:
+        return False
+
+
 def files_below(root: Path, state: Path) -> Iterator[FoundFile]:
     """Yield the files of a workspace in no order, without those in IGNORED and Deskmate's own.
 

@@ -77,11 +77,11 @@ class GitCheckpoints:
             listed = read_regular(self._git.folder / f"{index}{LISTED}", _MOST_LISTED_BYTES)
         except OSError as error:
             raise ToolError(f"The files could not be saved: {error.strerror}") from error
-        return sorted(filter(self._has_new_secret, _split(listed)))
+        # A file in conflict is listed once for each of its versions.
+        return sorted(filter(self._has_new_secret, set(_split(listed))))
 
     def _has_new_secret(self, path: str) -> bool:
-        data = read_file(self._workspace, path)
-        found = set[str]() if data is None else secrets_of(self._redaction, path, data)
+        found = secrets_of(self._redaction, path, read_file(self._workspace, path) or b"")
         return bool(found and found - secrets_of(self._redaction, "", self.content("HEAD", path) or b""))
 
     def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:

@@ -16,6 +16,12 @@ LISTED = ".listed"
 # A killed process leaves its files.
 _TIDY = f'find "$(git rev-parse --git-dir)" -maxdepth 1 -name "{INDEX}-*" -mmin +60 -delete'
 _CHANGED = f"{SAFE_GIT} ls-files -z --others --modified --exclude-standard -- {EVERYTHING}"
+_CONFLICTS = f"{SAFE_GIT} ls-files -z --unmerged | sed -z 's/^[^\\t]*\\t//'"
+# What a filter makes of a file may be a part of it, or only a name for it. The sandbox may not know the filter.
+_FILTERED = (
+    f"{SAFE_GIT} check-attr -z --stdin filter | paste -z - - -"
+    r" | sed -z -E '/\tun(set|specified)$/d; s/\tfilter\t[^\t]*$//'"
+)
 # A folder in the place of a file stays: it has files that git ignores. A file in the place of a folder stays, too.
 _PUT = """put() {
   [ -d "$1" ] && [ ! -L "$1" ] && return
@@ -36,23 +42,24 @@ def listing_lines(index: str) -> list[str]:
 def saving_lines(index: str, most_bytes: int, withheld: Iterable[str]) -> list[str]:
     """Return commands that save all files that git does not ignore, after `listing_lines`. They set `tree`.
 
-    Listed files that are larger than `most_bytes`, cannot be read or are `withheld` stay as they are in the user's
-    index. `left` is set to a blob with the names of those that are not withheld.
+    Listed files that are larger than `most_bytes`, have a filter, cannot be read or are `withheld` stay as they are in
+    the user's index. `left` is set to a blob with the names of those that are not withheld.
     """
-    larger = f'find "$@" -maxdepth 0 -type f -size +{most_bytes}c -print0 2>/dev/null || true'
-    find = f"sed -z 's|^|./|' \"$own{LISTED}\" | xargs -0 -r sh -c '{larger}' - | sed -z 's|^\\./||'"
-    wanted = f"printf '%s\\0' {EVERYTHING}; cat \"$own.large\" \"$own.withheld\" | sed -z 's|^|:(exclude,top,literal)|'"
+    listed, large = f'cat "$own{LISTED}"', f"-size +{most_bytes}c"
+    wanted = f"printf '%s\\0' {EVERYTHING}; cat \"$own.unfit\" \"$own.withheld\" | sed -z 's|^|:(exclude,top,literal)|'"
     add = f"{SAFE_GIT} add -A --ignore-errors --pathspec-from-file=- --pathspec-file-nul"
     return [
         *private_index_lines(index),
-        f'{find} > "$own.large"',
+        f'{{ {_existing(listed, large)}; {_existing(f"{listed} | {_FILTERED}")}; }} > "$own.unfit"',
         "{ :",
         *_zero_ended(withheld),
         '} | LC_ALL=C sort -z > "$own.withheld"',
         # What it cannot add is among what is left.
         f"{{ {wanted}; }} | {add} 2>/dev/null || true",
+        # A conflict that is not added cannot stay in a tree.
+        f"{_CONFLICTS} | {SAFE_GIT} update-index -z --force-remove --stdin",
         f'left=$({_CHANGED} | LC_ALL=C sort -z | LC_ALL=C comm -z -23 - "$own.withheld" | git hash-object -w --stdin)',
-        "tree=$(git write-tree)",
+        f"tree=$({SAFE_GIT} write-tree)",
     ]
 
 
@@ -76,6 +83,12 @@ def restoring_lines(index: str, tree: str, write: Sequence[str], remove: Sequenc
         *(f"put {shlex.quote(f'./{path}')}" for path in write),
         f"}} | {SAFE_GIT} checkout-index -f -z --stdin",
     ]
+
+
+def _existing(names: str, condition: str = "") -> str:
+    """Return a command that prints those names of regular files that meet a condition of `find`."""
+    find = f'find "$@" -maxdepth 0 -type f {condition} -print0 2>/dev/null || true'
+    return f"{names} | sed -z 's|^|./|' | xargs -0 -r sh -c '{find}' - | sed -z 's|^\\./||'"
 
 
 def _zero_ended(texts: Iterable[str]) -> list[str]:

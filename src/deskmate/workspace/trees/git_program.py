@@ -1,7 +1,8 @@
 """Git as Deskmate itself runs it.
 
-It never looks for a repository: the folder of one is given. It runs no hook and no file-system monitor, and it is not
-run in a folder that a member can write to. What a member's tree has to say is read by git inside that member's sandbox.
+It never looks for a repository: the folder of one is given. It runs no hook and no file-system monitor, fetches
+nothing, and it is not run in a folder that a member can write to. What a member's tree has to say is read by git inside
+that member's sandbox.
 """
 
 import os
@@ -27,10 +28,14 @@ SAFE = (
     *("-c", "maintenance.auto=false"),
     *("-c", "commit.gpgSign=false"),
     *("-c", "submodule.recurse=false"),
+    # With it, a merge runs the filters that the repository names.
+    *("-c", "merge.renormalize=false"),
     *("-c", "advice.detachedHead=false"),
 )
 # The same for the shell of a sandbox.
 SAFE_GIT = shlex.join(["git", *SAFE])
+# What git does by itself with a file that has no driver. Any error is a conflict.
+_TEXT_DRIVER = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
 # Who commits if the user has not told git a name.
 NAME, EMAIL = "Deskmate", "deskmate@localhost"
 _OLDEST = (2, 34)
@@ -48,7 +53,9 @@ class GitProgram:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self.folder = folder
         kept = {key: value for key, value in environ.items() if not key.startswith("GIT_")}
-        self._environ = {**kept, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        # Without a protocol, git cannot fetch a missing object. It would run what the repository names for that.
+        alone = {"GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        self._environ = {**kept, "LC_ALL": "C", **alone}
 
     def run(
         self,
@@ -127,6 +134,17 @@ class GitProgram:
     def signing_as(self, identity: Mapping[str, str]) -> "GitProgram":
         """Return git that commits as somebody."""
         return self._with(identity)
+
+    def merging_as_text(self) -> "GitProgram":
+        """Return git that merges all files as text, instead of running the merge drivers of the repository."""
+        words = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^merge\..*\.driver$")
+        fields = self.run(*words, fails=(1,))[1].split("\0")
+        found = zip(fields[::2], fields[1::2], strict=False)
+        # Those in the user's own configuration stay.
+        drivers = sorted({key for scope, key in found if scope in ("local", "worktree")})
+        pairs = [(f"GIT_CONFIG_KEY_{at}", key) for at, key in enumerate(drivers)]
+        pairs += [(f"GIT_CONFIG_VALUE_{at}", _TEXT_DRIVER) for at in range(len(drivers))]
+        return self._with({"GIT_CONFIG_COUNT": str(len(drivers)), **dict(pairs)})
 
     def _with(self, variables: Mapping[str, str]) -> "GitProgram":
         other = copy(self)

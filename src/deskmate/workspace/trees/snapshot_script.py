@@ -25,4 +25,4 @@ def private_index_lines(index: str) -> list[str]:
 
 def saving_lines(index: str) -> list[str]:
     """Return commands that save all files that git does not ignore, and set `tree` to the result."""
-    return [*private_index_lines(index), f"{SAFE_GIT} add -A -- {EVERYTHING}", "tree=$(git write-tree)"]
+    return [*private_index_lines(index), f"{SAFE_GIT} add -A -- {EVERYTHING}", f"tree=$({SAFE_GIT} write-tree)"]

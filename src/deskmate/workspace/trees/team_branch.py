@@ -92,7 +92,7 @@ class TeamBranch:
             merge = PlainMerge(self._git, tip, commit)
             return merge.tree, tuple(merge.conflicts)
         words = ("merge-tree", "--write-tree", "--name-only", "-z", tip, commit)
-        status, printed = self._git.run(*words, fails=(_CONFLICT,))
+        status, printed = self._git.merging_as_text().run(*words, fails=(_CONFLICT,))
         tree, *rest = printed.split("\0")
         files = rest[: rest.index("")] if "" in rest else rest
         return tree.strip(), tuple(dict.fromkeys(files)) if status else ()

@@ -140,11 +140,14 @@ class TreePlaces:
 
     def ignored(self, names: Collection[str]) -> set[str]:
         """Return those of these new files that git ignores here."""
-        if not names:
+        # About a name behind a symlink of the user, git does not answer at all.
+        folders = {name: str((self.workspace / name).parent) for name in sorted(names)}
+        asked = [name for name, folder in folders.items() if os.path.realpath(folder) == folder]
+        if not asked:
             return set()
         here = ("-c", "core.bare=false", f"--work-tree={self.workspace}")
         words = ("check-ignore", "--no-index", "-z", "--stdin")
-        printed = self.user_git.run(*here, *words, text="\0".join(sorted(names)), fails=(1,), cwd=self.workspace)[1]
+        printed = self.user_git.run(*here, *words, text="\0".join(asked), fails=(1,), cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str, sparse: Sequence[str]) -> None:

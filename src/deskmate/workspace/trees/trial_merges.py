@@ -37,7 +37,7 @@ class TrialMerges:
 
     def _merge(self, pairs: list[frozenset[str]]) -> list[tuple[str, ...]]:
         wanted = "".join(f"{' '.join(sorted(pair))}\n" for pair in pairs)
-        printed = iter(self._git.run(*_WORDS, text=wanted)[1].split("\0"))
+        printed = iter(self._git.merging_as_text().run(*_WORDS, text=wanted)[1].split("\0"))
         found = list[tuple[str, ...]]()
         for _ in pairs:
             status, _tree = next(printed), next(printed)

@@ -65,7 +65,7 @@ def rewind(folder: Path | None, team: str | None, point: int, what: str, *, forc
         if asks and not _agrees(rewinder, point, force=force):
             note("Nothing was changed.")
             return NOT_REWOUND
-        anyio.run(_restore, rewinder, point, force)
+        anyio.run(_restore, rewinder, point, force, _typed(folder, "rewind", rewinder.team))
     return 0 if what == "files" else _fork(folder, rewinder, point, None, None)
 
 
@@ -83,10 +83,10 @@ def _agrees(rewinder: Rewinder, point: int, *, force: bool) -> bool:
     return click.confirm("Restore these files?", err=True)
 
 
-async def _restore(rewinder: Rewinder, point: int, force: bool) -> None:
+async def _restore(rewinder: Rewinder, point: int, force: bool, command: str) -> None:
     async with kept_stopped(rewinder.place, rewinder.team):
         restored = await rewinder.restore(point, force=force)
-    for line in restored_lines(restored, f"deskmate rewind {rewinder.team}", "--force"):
+    for line in restored_lines(restored, command, "--force"):
         note(line)
 
 
@@ -100,13 +100,17 @@ def _fork(folder: Path | None, rewinder: Rewinder, point: int, new: str | None, 
         return await fork(rewinder, point, app.load(app.environment()), new)
 
     made = anyio.run(make)
-    where = [] if folder is None else ["-C", str(folder)]
-    command = shlex.join(["deskmate", *where, "--team", made.team, *(["--model", model] if model else [])])
+    command = _typed(folder, "--team", made.team, *(["--model", model] if model else []))
     note(f"Team {made.team} has the conversation of team {made.source} up to point {point}.")
     if made.words:
         note(f"There you said: {one_line(made.words)[:200]}")
     note(f"To continue it, run: {command}")
     return put([made.team])
+
+
+def _typed(folder: Path | None, *words: str) -> str:
+    """Return a command in the same workspace."""
+    return shlex.join(["deskmate", *([] if folder is None else ["-C", str(folder)]), *words])
 
 
 def compare_teams(folder: Path | None, one: str, other: str, *, diff: bool, as_json: bool) -> int:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 20
 _MOST_LINES = 400
-_SECRET, _TOO_LARGE = "it has a secret", "it is too large or unreadable"
+_SECRET, _TOO_LARGE = "it has a secret", "it is too large, filtered or unreadable"
+_NOT_SAVED = "it is too large, filtered, unreadable, ignored or in another repository"
 WAYS = ("diff", "force", "conversation", "both")
 
 
@@ -114,7 +115,7 @@ def plan_lines(seen: Preview, *, force: bool) -> list[str]:
         *_files("restore", plan.write),
         *_files("remove (created by the team since)", plan.remove),
         *_files(fate, plan.doubtful),
-        *_files("keep", [path for path in plan.kept if path not in seen.secret], _TOO_LARGE),
+        *_files("keep", [path for path in plan.kept if path not in seen.secret], _NOT_SAVED),
         *secret,
     ]
 
@@ -126,11 +127,13 @@ def restored_lines(restored: Restored, command: str, force: str) -> list[str]:
     """
     lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
     lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
-    lines += [*_files("left out", restored.left_out, _TOO_LARGE), *_files("left out", restored.secret, _SECRET)]
+    lines += [*_files("left out", restored.left_out, _NOT_SAVED), *_files("left out", restored.secret, _SECRET)]
     new = f" The kept files are new. To remove them: {command} {restored.number} {force}." if restored.kept else ""
+    others = restored.failed or restored.left_out or restored.secret
+    yours = "Your other files" if others else "Your files"
     if restored.undo is None:
         return [*lines, f"Nothing had to be restored for point {restored.number}.{new}"]
-    return [*lines, f"Your files are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
+    return [*lines, f"{yours} are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
 
 
 def _files(what: str, paths: Sequence[str], why: str = "") -> Iterator[str]:
