@@ -52,6 +52,7 @@ FILES = {
     "pyproject.toml": '[tool.deskmate]\nmodel = "openai:evil"\n',
     "package.json": '{"scripts": {"preinstall": "sh evil.sh"}}',
     "hooks/pre-commit": "#!/bin/sh\nsh evil.sh\n",
+    ".gitattributes": "* filter=x diff=x merge=x\n",
     "evil.sh": "touch pwned\n",
 }
 DEFINITIONS = ("AGENTS.md", ".deskmate/settings.toml", ".deskmate/skills/obey/SKILL.md")

@@ -96,10 +96,13 @@ def run(strace: str, folder: Path, env: dict[str, str], *args: str) -> tuple[Tra
     return Traced(notes.read_text(), folder), ran.returncode, ran.stderr
 
 
-def test_a_run_executes_nothing_asks_only_the_provider_and_opens_nothing_of_the_repository(
+def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_opens_nothing_of_the_repository(
     strace: str, folder: Path, tmp_path: Path
 ) -> None:
     with provided(tmp_path) as (provider, env):
+        settings = tmp_path / "home/.config/deskmate/settings.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text("checkpoints = 0\n")
         traced, code, told = run(strace, folder, env, "run", "hello")
         (asked,) = provider.requests
         assert "evil" not in str(asked.prompt)
@@ -113,6 +116,24 @@ def test_a_run_executes_nothing_asks_only_the_provider_and_opens_nothing_of_the_
     assert not (folder / "pwned").exists()
     assert "not used, because you have not trusted it: AGENTS.md, .deskmate/settings.toml, .deskmate/skills\n" in told
     assert "permission mode default" in told
+
+
+@pytest.mark.parametrize("sandbox", ["--sandbox", "--no-sandbox"])
+def test_a_checkpoint_executes_nothing_of_the_repository(
+    strace: str, folder: Path, tmp_path: Path, sandbox: str
+) -> None:
+    with provided(tmp_path) as (provider, env):
+        traced, code, told = run(strace, folder, env, "run", sandbox, "hello")
+        assert traced.connected == [provider.url.removeprefix("http://")]
+    assert code == 0, told
+    programs = {Path(path).parent for path in traced.executed if path != sys.executable}
+    assert programs <= {Path("/bin"), Path("/usr/bin"), Path("/usr/lib/git-core")}
+    # Its name alone is there: what saves the files names them.
+    assert re.findall(r'execve.*(?:sh evil\.sh|"evil\.sh")', traced.text) == []
+    assert not (folder / "pwned").exists()
+    saved = ["git", "for-each-ref", "--format=%(refname)", "refs/deskmate-checkpoints"]
+    shown = subprocess.run(saved, cwd=folder, env=env, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert len(shown.stdout.split()) == 1
 
 
 @pytest.mark.parametrize("args", [("resume", "main", "go on"), ("board", "done", "1")])
