@@ -1,10 +1,13 @@
-"""Where the branch of a team begins, and what moves it."""
+"""Where the branch of a team begins, what moves it, and how results are checked in a tree of their own."""
 
 import os
 
 import anyio
 
+from deskmate.core.policy.redaction import SHAPES
 from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.team_trees import TeamTrees
 from tests.workspace.trees.tree_repository import TreeRepository
 
 
@@ -43,3 +46,16 @@ def test_a_branch_that_has_moved_is_not_moved_from_where_it_was(repository: Tree
     tip = repository.merge_work({"ann.txt": "ann\n"})
     assert not repository.trees.branch.advance(f"{tip}^1", f"{tip}^1")
     assert repository.trees.branch.tip() == tip
+
+
+def test_a_check_runs_on_exactly_the_merged_files_in_a_sandbox(repository: TreeRepository, bubblewrap: Sandbox) -> None:
+    """The sandbox shows empty folders such as .claude, which git can neither commit nor remove."""
+    target = TeamTrees(repository.places, "main", repository.root, os.environ, bubblewrap, SHAPES).target()
+    first = repository.merge_work({"list.txt": "four\n"})
+    second = repository.merge_work({"list.txt": "five\n"})
+
+    async def check() -> None:
+        assert (await target.check(first, "cat list.txt; echo left > over.txt")).output == "four\n"
+        assert (await target.check(second, "cat list.txt; ls over.txt 2>/dev/null")).output == "five\n"
+
+    anyio.run(check)

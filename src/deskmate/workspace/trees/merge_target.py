@@ -61,11 +61,7 @@ class BranchTarget:
         """Run a command on the files of a commit, in a tree that no member can write to."""
         workspace = await to_thread.run_sync(self._scratch)
         run = partial(workspace.run, blob=f"{CHECKER}-check.txt")
-        # What git ignores stays, so that the next check finds what this one built.
-        files = await run(
-            f"{SAFE_GIT} checkout -q --force --detach {commit} && {SAFE_GIT} clean -fdq",
-            timeout_seconds=_CHECK_OUT_SECONDS,
-        )
+        files = await run(_check_out(commit), timeout_seconds=_CHECK_OUT_SECONDS)
         if files.exit != 0:
             raise ToolError(f"the merged files could not be checked out: {files.output.strip() or files.ended}")
         # If this fails, the check shows what is missing.
@@ -75,3 +71,18 @@ class BranchTarget:
     async def advance(self, tip: str, to: str) -> bool:
         """Move the branch. Return False if it has moved meanwhile."""
         return await to_thread.run_sync(self._branch.advance, tip, to)
+
+
+def _check_out(commit: str) -> str:
+    """Return the commands that leave exactly the files of a commit in a tree, and what git ignores.
+
+    The ignored files stay, so that the next check finds what the last one built. Git fails to remove the empty folders
+    that the sandbox shows in place of missing ones. So its status decides whether something is left.
+    """
+    return "\n".join(
+        [
+            f"{SAFE_GIT} checkout -q --force --detach {commit} || exit",
+            f"kept=$({SAFE_GIT} clean -fdq 2>&1) && exit",
+            f'left=$({SAFE_GIT} status --porcelain) && [ -z "$left" ] || {{ printf "%s\\n" "$kept"; exit 1; }}',
+        ]
+    )
