@@ -218,6 +218,6 @@ def check_trees(place: Path) -> tuple[Check, ...]:
         words = f"{len(lefts)} in {places.folder}{f', {free} of members that have left' if free else ''}"
         checks.append(Check("trees", "ok", words, step if free else ""))
     if refs := gone_teams(place):
-        words = f"git keeps commits in refs/deskmate for teams that no longer exist: {', '.join(refs[:_NAMED])}"
+        words = f"git keeps commits in refs/deskmate/teams for teams that no longer exist: {', '.join(refs[:_NAMED])}"
         checks.append(Check("trees", "warn", words, "To remove these refs, run: deskmate trees prune"))
     return tuple(checks)

@@ -201,7 +201,17 @@ def test_prune_removes_a_clean_tree_of_a_member_that_left(
     leave(repository, "ann")
     assert type_in("trees", "prune").stdout.startswith("removed the tree of ann@main")
     assert not tree.exists()
-    assert repository.git("for-each-ref", "refs/deskmate/main/trees") == ""
+    assert repository.git("for-each-ref", "refs/deskmate/teams/main/trees") == ""
+
+
+def test_neither_prune_nor_doctor_takes_checkpoints_for_those_of_a_removed_team(
+    repository: TreeRepository, type_in: Callable[..., Ended]
+) -> None:
+    make_tree(repository, "ann")
+    repository.git("update-ref", "refs/deskmate/checkpoints/main/1", "HEAD")
+    assert "no longer exist" not in type_in("doctor").stdout
+    assert type_in("trees", "prune").stdout == "There is nothing to remove.\n"
+    assert repository.git("for-each-ref", "refs/deskmate/checkpoints") != ""
 
 
 def test_prune_keeps_a_tree_with_work_and_names_it(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
@@ -246,4 +256,4 @@ def test_doctor_names_trees_and_refs_that_nobody_needs(
     shutil.rmtree(repository.root / ".teams/main")
     shown = type_in("doctor").stdout
     assert "1 of teams that no longer exist: ann@main" in shown
-    assert "refs/deskmate for teams that no longer exist: main" in shown
+    assert "refs/deskmate/teams for teams that no longer exist: main" in shown

@@ -24,6 +24,9 @@ TASK, TEAM = "Deskmate-Task", "Deskmate-Team"
 # The subject of the commit with what the user had not committed, before the name of the team.
 SNAPSHOT = "What was not committed when team"
 
+# Below this, git keeps commits for each team. Checkpoints have refs of their own beside it.
+TEAM_REFS = "refs/deskmate/teams"
+
 
 class TeamBranch:
     """The branch `deskmate/<team>`."""
@@ -57,7 +60,7 @@ class TeamBranch:
 
     def ref_of(self, what: str) -> str:
         """Return the name under which git keeps a commit."""
-        return f"refs/deskmate/{self._team}/{what}"
+        return f"{TEAM_REFS}/{self._team}/{what}"
 
     def take_in(self, pack: IO[bytes], commit: str, what: str) -> None:
         """Take objects that a member offers into the repository, checked, and keep the commit among them.

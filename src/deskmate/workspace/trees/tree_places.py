@@ -19,6 +19,7 @@ from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.git_program import GitProgram, missing
+from deskmate.workspace.trees.team_branch import TEAM_REFS
 from deskmate.workspace.workspace_files import opened
 
 FOLDER = "trees"
@@ -181,12 +182,12 @@ class TreePlaces:
 
     def teams_with_refs(self) -> list[str]:
         """Return the teams for which git keeps commits in this repository."""
-        names = self.git.run("for-each-ref", "--format=%(refname)", "refs/deskmate/")[1].splitlines()
-        return sorted({name.split("/")[2] for name in names})
+        names = self.git.run("for-each-ref", "--format=%(refname)", f"{TEAM_REFS}/")[1].splitlines()
+        return sorted({name.removeprefix(f"{TEAM_REFS}/").split("/")[0] for name in names})
 
     def let_go(self, team: str, below: str = "") -> None:
         """Delete the refs that keep commits of a team, all of them or those below a name."""
-        where = f"refs/deskmate/{known_name(team, 'team')}/{below}"
+        where = f"{TEAM_REFS}/{known_name(team, 'team')}/{below}"
         for name in self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines():
             self.git.run("update-ref", "-d", name)
 
