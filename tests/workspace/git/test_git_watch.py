@@ -352,7 +352,7 @@ def test_a_lock_that_is_left_is_told_and_stays_unless_another_command_may_hold_i
     assert (git / "index.lock").exists()
 
 
-@pytest.mark.parametrize("name", ["refs/heads/deskmate/main.lock", "refs/deskmate/main/offers/ann.lock"])
+@pytest.mark.parametrize("name", ["refs/heads/deskmate/main.lock", "refs/deskmate/teams/main/offers/ann.lock"])
 def test_a_lock_with_which_the_merge_queue_moves_a_branch_is_not_told(git: Path, name: str) -> None:
     watch = watched(git)
     (git / name).parent.mkdir(parents=True)

@@ -32,7 +32,9 @@ def test_teammates_that_start_at_once_begin_with_the_same_files(repository: Tree
 
 def test_a_lock_that_a_killed_git_left_does_not_stop_the_branch(repository: TreeRepository) -> None:
     tip = repository.merge_work({"ann.txt": "ann\n"})
-    locks = [repository.root / ".git" / name for name in ("refs/heads/deskmate/main.lock", "refs/deskmate/main/x.lock")]
+    locks = [
+        repository.root / ".git" / name for name in ("refs/heads/deskmate/main.lock", "refs/deskmate/teams/main/x.lock")
+    ]
     for lock in locks:
         lock.touch()
     branch = repository.trees.branch
