@@ -27,10 +27,10 @@ _NAMED = 10
 
 @frozen
 class SeenDiff:
-    """What a team, a task or a member changed. `what`: which of them, in words."""
+    """What a team, a task or a member changed. `if_none`: the sentence to show if the text is empty."""
 
     team: str
-    what: str
+    if_none: str
     text: str
 
 
@@ -108,11 +108,12 @@ async def look_at_diff(folder: Path | None, team: str | None, part: str | None, 
     if tip is None:
         raise Refused(
             f"Team '{name}' has no branch deskmate/{name}",
-            "It has one after a teammate with its own tree has started. To see what else changed, use git diff.",
+            "It has one after a teammate with its own tree has started. To see what else changed since your first "
+            f"message, run: deskmate rewind {name} 1 --dry-run",
         )
     changes = BranchChanges(places.user_git, name, tip)
     if part is None:
-        return SeenDiff(name, f"deskmate/{name}", changes.of_team(stat=stat))
+        return SeenDiff(name, f"Your branch has everything of deskmate/{name}.", changes.of_team(stat=stat))
     try:
         task = parse_id(part)
     except BadInput:
@@ -120,7 +121,7 @@ async def look_at_diff(folder: Path | None, team: str | None, part: str | None, 
     merge = changes.merge_of(task)
     if merge is None:
         raise _not_merged(place, name, task)
-    return SeenDiff(name, f"task #{task}, merged in {merge[:12]}", changes.of_task(merge, stat=stat))
+    return SeenDiff(name, f"Task #{task} changed no files.", changes.of_task(merge, stat=stat))
 
 
 async def _of_member(places: TreePlaces, team: str, member: str, tip: str, *, stat: bool) -> SeenDiff:
@@ -130,14 +131,21 @@ async def _of_member(places: TreePlaces, team: str, member: str, tip: str, *, st
         there = f"These have: {', '.join(trees)}" if trees else "No teammate of this team has one."
         raise Refused(f"'{member[:80]}' has no tree of its own in team '{team}'", there)
     inspector = _inspector(places)
-    return SeenDiff(team, f"not merged yet in the tree of {member}", await inspector.diff(tree, tip, stat=stat))
+    return SeenDiff(
+        team, f"The tree of {member} has nothing that is not merged.", await inspector.diff(tree, tip, stat=stat)
+    )
 
 
 def _not_merged(place: Path, team: str, task: int) -> Refused:
-    known = look_at_board(place, team).board.tasks.get(task) if team in teams_in(place) else None
-    owner = known.owner if known else None
-    hint = f"To see the work so far, run: deskmate diff {team} {owner}" if owner else f"See: deskmate board {team}"
-    return Refused(f"No work of task #{task} is in the branch of team '{team}'", hint)
+    missing = f"No work of task #{task} is in the branch of team '{team}'"
+    if team not in teams_in(place):
+        return Refused(missing)
+    known, listed = look_at_board(place, team).board.tasks.get(task), f"To list its tasks, run: deskmate board {team}"
+    if known is None:
+        return Refused(f"There is no task #{task} in team '{team}'", listed)
+    return Refused(
+        missing, f"To see the work so far, run: deskmate diff {team} {known.owner}" if known.owner else listed
+    )
 
 
 # -- trees ----------------------------------------------------------------------------------------

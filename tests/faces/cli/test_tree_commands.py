@@ -156,6 +156,18 @@ def test_diff_shows_what_a_member_has_not_merged_yet(repository: TreeRepository,
     assert {"+new", "+four"} <= set(shown)
 
 
+def test_a_diff_can_be_applied_as_a_patch(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
+    repository.merge_work({"list.txt": "one \ntwo\t\nthree\n\n"})
+    repository.git("apply", "-", text=type_in("diff").stdout)
+    assert (repository.root / "list.txt").read_text() == "one \ntwo\t\nthree\n\n"
+
+
+def test_diff_of_a_task_that_does_not_exist_says_so(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
+    repository.merge_work({"ann.txt": "ann\n"})
+    said = "deskmate: There is no task #9 in team 'main'\nTo list its tasks, run: deskmate board main\n"
+    assert type_in("diff", "9") == Ended(2, "", said)
+
+
 @pytest.mark.parametrize("word", ["9", "bob"])
 def test_diff_of_what_is_not_there_is_refused(
     repository: TreeRepository, type_in: Callable[..., Ended], word: str
@@ -167,7 +179,9 @@ def test_diff_of_what_is_not_there_is_refused(
 def test_diff_without_changes_says_so(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
     repository.merge_work({"ann.txt": "ann\n"})
     type_in("merge")
-    assert type_in("diff") == Ended(0, "", f"No changes: {BRANCH}\n")
+    assert type_in("diff") == Ended(0, "", f"Your branch has everything of {BRANCH}.\n")
+    make_tree(repository, "ann")
+    assert type_in("diff", "ann") == Ended(0, "", "The tree of ann has nothing that is not merged.\n")
 
 
 # -- trees ----------------------------------------------------------------------------------------
@@ -190,7 +204,15 @@ def test_trees_lists_what_is_only_there(repository: TreeRepository, type_in: Cal
     leave(repository, "ann")
     assert states(type_in) == {"ann": (0, 1, "member left")}
     assert "1 commit not merged, member left" in type_in("trees", "main").stdout
-    assert type_in("trees", "other").stdout == "Team other has no trees.\n"
+
+
+def test_trees_of_a_team_that_does_not_exist_are_refused(
+    repository: TreeRepository, type_in: Callable[..., Ended]
+) -> None:
+    make_tree(repository, "ann")
+    refused = type_in("trees", "other")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("deskmate: There is no team 'other' in ")
 
 
 def test_prune_removes_a_clean_tree_of_a_member_that_left(

@@ -15,7 +15,7 @@ from deskmate.app.rewind.forking import Forked, fork
 from deskmate.app.rewind.rewinding import Rewinder, compared, kept_stopped, stopped_rewinder
 from deskmate.errors import Refused
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.handover.tree_reports import diff_cells
+from deskmate.faces.common.handover.tree_reports import diff_lines
 from deskmate.faces.common.listings import dollars
 from deskmate.faces.common.rewind.rewind_command import plan_lines, point_lines, restored_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -55,7 +55,7 @@ def preview(folder: Path | None, team: str | None, point: int) -> int:
     seen = anyio.run(_rewinder(folder, team).preview, point)
     for line in plan_lines(seen, force=False):
         note(line)
-    return put(list(map(sheet_for(sys.stdout).painted, diff_cells(seen.diff))))
+    return put(diff_lines(seen.diff, sheet_for(sys.stdout)))
 
 
 def rewind(folder: Path | None, team: str | None, point: int, what: str, *, force: bool, asks: bool) -> int:
@@ -124,7 +124,7 @@ def compare_teams(folder: Path | None, one: str, other: str, *, diff: bool, as_j
     lines = sheet.table(_rows(results), gives=2)
     for result in results:
         lines += ["", f"{result.team}:", *clean(result.answer or "(no answer)").splitlines()]
-    return put([*lines, *(["", *map(sheet.painted, diff_cells(patch))] if diff else [])], damage)
+    return put([*lines, *(["", *diff_lines(patch, sheet)] if diff else [])], damage)
 
 
 def _rows(results: Sequence[TeamResult]) -> list[list[Cell | str]]:

@@ -11,7 +11,7 @@ from deskmate.app.handover.team_handover import HandedOver
 from deskmate.app.handover.tree_removal import prune_trees
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.handover.tree_reports import (
-    diff_cells,
+    diff_lines,
     kept_line,
     merged_lines,
     not_merged_lines,
@@ -20,7 +20,7 @@ from deskmate.faces.common.handover.tree_reports import (
 from deskmate.faces.common.items.conflict_items import conflict_items
 from deskmate.faces.common.listings import conflict_lines
 from deskmate.faces.common.text_tables import Cell, note, put, sheet_for
-from deskmate.queries.stream_reader import workspace_at
+from deskmate.queries.stream_reader import team_at, workspace_at
 from deskmate.queries.team_view import look_at_board
 from deskmate.queries.tree_view import SeenTree, is_team, look_at_diff, look_at_trees
 
@@ -52,10 +52,9 @@ def diff(folder: Path | None, team: str | None, part: str | None, *, stat: bool)
         team, part = None, team
     seen = anyio.run(partial(look_at_diff, folder, team, part, stat=stat))
     if not seen.text.strip():
-        note(f"No changes: {seen.what}")
+        note(seen.if_none)
         return 0
-    sheet = sheet_for(sys.stdout)
-    return put([sheet.painted(line) for line in diff_cells(seen.text)])
+    return put(diff_lines(seen.text, sheet_for(sys.stdout)))
 
 
 def conflicts(folder: Path | None, team: str | None, *, as_json: bool) -> int:
@@ -74,6 +73,9 @@ def conflicts(folder: Path | None, team: str | None, *, as_json: bool) -> int:
 def trees(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print the trees of a workspace, or of one team."""
     seen = anyio.run(look_at_trees, folder, team)
+    if team and not seen:
+        # A removed team may have left trees. Without any, the name is probably wrong.
+        team_at(workspace_at(folder), team)
     if as_json:
         return put([json_output.line({"trees": list(map(_fields, seen))})])
     if not seen:

@@ -12,7 +12,7 @@ from deskmate.app.handover.team_handover import HandedOver, NotHandedOver, merge
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.terminal_text import clean, one_line
-from deskmate.faces.common.text_tables import Cell, CleanLine
+from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 from deskmate.queries.tree_view import SeenTree, look_at_diff
 
 if TYPE_CHECKING:
@@ -131,9 +131,14 @@ class MergeNotice:
 
 def diff_cells(text: str) -> Iterator[CleanLine]:
     """Yield the lines of a diff, in the usual colours."""
-    for line in clean(text).splitlines():
+    for line in clean(text).removesuffix("\n").split("\n") if text else ():
         is_head = line.startswith(_HEADS)
         yield (Cell(line, None if is_head else _COLOURS.get(line[:1])),)
+
+
+def diff_lines(text: str, sheet: Sheet) -> list[str]:
+    """Return the lines of a diff. Spaces at the end of a line stay, so that it can be applied as a patch."""
+    return ["".join(map(sheet.paint, line)) for line in diff_cells(text)]
 
 
 def kept_line(tree: SeenTree) -> str:
