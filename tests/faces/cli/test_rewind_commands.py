@@ -7,6 +7,7 @@ import pytest
 from anyio import to_thread
 
 from deskmate.app import environment
+from deskmate.app.rewind.rewinding import kept_stopped
 from tests.app.rewind.rewind_story import begin, files, go_on
 from tests.faces.fake_app import Ended, run_command
 
@@ -79,4 +80,59 @@ async def test_what_needs_a_point_says_so(tmp_path: Path) -> None:
     async with begin(tmp_path, in_git=True) as team:
         await team.run("paint red")
         assert (await typed(team.workspace, "rewind", "--both")).code == 2
-        assert (await typed(team.workspace, "rewind", "9", "--yes")).code == 2
+        ran = await typed(team.workspace, "rewind", "9", "--yes")
+        assert (ran.code, ran.stderr.splitlines()[0]) == (2, "deskmate: Team 'main' has no point 9")
+        ran = await typed(team.workspace, "fork", "main")
+        assert (ran.code, "To list the points, run: deskmate rewind TEAM" in ran.stderr) == (2, True)
+        ran = await typed(team.workspace, "rewind", "main", "first")
+        assert (ran.code, "'first' is not a valid number" in ran.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--force"])
+async def test_what_concerns_files_is_refused_if_only_the_conversation_goes_back(tmp_path: Path, option: str) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        ran = await typed(team.workspace, "rewind", "1", "--conversation", option)
+        assert (ran.code, f"{option} concerns files" in ran.stderr) == (2, True)
+        assert [row.split()[0] for row in (await typed(team.workspace, "teams")).stdout.splitlines()[1:]] == ["main"]
+
+
+async def test_a_dry_run_with_force_names_what_would_be_removed(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        (team.workspace / "mine").write_text("mine\n")
+        assert "keep (created since" in (await typed(team.workspace, "rewind", "1", "--dry-run")).stderr
+        ran = await typed(team.workspace, "rewind", "1", "--dry-run", "--force")
+        assert "remove (not as the team wrote it): mine" in ran.stderr
+        assert (team.workspace / "mine").exists()
+
+
+async def test_the_undo_command_is_on_a_line_of_its_own(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        (team.workspace / "mine").write_text("mine\n")
+        ran = await typed(team.workspace, "rewind", "1", "--yes")
+        assert ran.stderr.splitlines()[-3:] == [
+            "Your files are as at point 1, except for the kept ones, which are new.",
+            "To remove the kept files, run: deskmate rewind main 1 --force",
+            "To undo this, run: deskmate rewind main 2",
+        ]
+
+
+async def test_a_forked_team_without_points_names_the_teams_that_may_have_some(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        await go_on(team, "main", "paint blue")
+        ran = await typed(team.workspace, "fork", "main", "--at", "2")
+        assert "It ends before your message: paint blue" in ran.stderr
+        ran = await typed(team.workspace, "rewind", "main-2")
+        assert ran.stdout.splitlines()[1:] == ["To list the points of another team, run: deskmate rewind TEAM"]
+
+
+async def test_a_running_team_is_not_rewound_and_its_user_is_told_how_before_any_question(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        async with kept_stopped(team.workspace, "main"):
+            ran = await typed(team.workspace, "rewind", "1")
+        assert ran.stderr.splitlines()[-1] == "In its conversation, type: /rewind 1"
+        assert "restore:" not in ran.stderr

@@ -37,7 +37,7 @@ async def test_esc_twice_lists_the_points_and_enter_writes_the_command_that_rest
         await screen.press("enter")
         await screen.sees("/rewind 1")
         await screen.press("enter")
-        await screen.sees("removed: new.txt", "To undo this: /rewind 2")
+        await screen.sees("removed: new.txt", "To undo this, type: /rewind 2")
         assert not (tmp_path / "new.txt").exists()
 
 

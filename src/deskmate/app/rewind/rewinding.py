@@ -156,7 +156,8 @@ class Rewinder:
         found = next((point for point in points if point.number == number), None)
         if found is None:
             raise Refused(
-                f"Team '{self.team}' has no checkpoint {number}", f"To see them, run: deskmate rewind {self.team}"
+                f"Team '{self.team}' has no point {number}",
+                f"To list the points, run: deskmate rewind {self.team}. In a conversation, type: /rewind",
             )
         return found
 

@@ -10,9 +10,22 @@ from deskmate.faces.common.command_start import importing
 What = Literal["files", "conversation", "both"]
 
 
+class Point(click.IntRange):
+    """The number of a point."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Return how to find the number that is missing."""
+        return "To list the points, run: deskmate rewind TEAM"
+
+
 @click.command()
 @click.argument("team", required=False, shell_complete=shell_completion.teams)
-@click.argument("point", required=False, type=click.IntRange(min=1))
+@click.argument("point", required=False, type=Point())
 @click.option("--files", "what", flag_value="files", default=True, help="Restore the files (default).")
 @click.option("--conversation", "what", flag_value="conversation", help="Fork the conversation.")
 @click.option("--both", "what", flag_value="both", help="Restore the files and fork the conversation.")
@@ -25,10 +38,10 @@ def rewind(
 ) -> int:
     """Restore your files as they were before one of your messages, or list these points.
 
-    Before the lead acts on your message, a checkpoint of your files is made. Without POINT, this lists the
-    checkpoints of a TEAM. TEAM defaults to the team that was used last. What is overwritten is saved as a checkpoint
-    first, so a rewind can be undone. Files that git ignores and large files are never touched. A conversation is
-    forked: it continues in a new team, and the old one stays. Exits with 1 if you do not say yes.
+    Before the lead acts on your message, a checkpoint of your files is made: a point that you can go back to. Without
+    POINT, this lists the points of a TEAM. TEAM defaults to the team that was used last. What is overwritten is saved
+    as a new point first, so a rewind can be undone. Files that git ignores and large files are never touched. A
+    conversation is forked: it continues in a new team, and the old one stays. Exits with 1 if you do not say yes.
     """
     with importing():
         from deskmate.faces.cli.rewind import rewind_output
@@ -40,16 +53,16 @@ def rewind(
         if dry_run or force or what != "files":
             raise click.UsageError("Name a point. To see the points, run: deskmate rewind", ctx)
         return rewind_output.list_points(folder, team)
+    if what == "conversation" and (dry_run or force):
+        raise click.UsageError(f"{'--dry-run' if dry_run else '--force'} concerns files. Leave it out.", ctx)
     if dry_run:
-        return rewind_output.preview(folder, team, point)
+        return rewind_output.preview(folder, team, point, force=force)
     return rewind_output.rewind(folder, team, point, what, force=force, asks=not yes)
 
 
 @click.command()
 @click.argument("team", shell_complete=shell_completion.teams)
-@click.option(
-    "--at", "point", required=True, type=click.IntRange(min=1), help="The point, as deskmate rewind lists it."
-)
+@click.option("--at", "point", required=True, type=Point(), help="The point, as deskmate rewind lists it.")
 @click.option(
     "--team", "new", metavar="NEW", help="The name of the new team. Default: the first free TEAM-2, TEAM-3, …"
 )
@@ -59,7 +72,8 @@ def fork(ctx: click.Context, /, team: str, point: int, new: str | None, model: s
     """Make a new team with the conversation of TEAM as it was before one of your messages.
 
     TEAM stays as it is. The new team has the lead's conversation up to that point, no teammates and no tasks. Your
-    files are not changed: to restore them too, use deskmate rewind --both.
+    files are not changed: to restore them too, use deskmate rewind --both. If stdout is not a terminal, it gets the
+    name of the new team and nothing else.
     """
     with importing():
         from deskmate.faces.cli.rewind import rewind_output

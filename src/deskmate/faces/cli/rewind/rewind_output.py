@@ -13,11 +13,11 @@ import click
 from deskmate import app
 from deskmate.app.rewind.forking import Forked, fork
 from deskmate.app.rewind.rewinding import Rewinder, compared, kept_stopped, stopped_rewinder
-from deskmate.errors import Refused
+from deskmate.errors import Refused, TeamRunning
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.handover.tree_reports import diff_lines
 from deskmate.faces.common.listings import dollars
-from deskmate.faces.common.rewind.rewind_command import plan_lines, point_lines, restored_lines
+from deskmate.faces.common.rewind.rewind_command import next_lines, plan_lines, point_lines, restored_lines
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, clock, note, put, sheet_for
 from deskmate.queries.stream_reader import teams_at
@@ -47,13 +47,16 @@ def list_points(folder: Path | None, team: str | None) -> int:
     rewinder = _rewinder(folder, team)
     sheet = sheet_for(sys.stdout)
     points = anyio.run(rewinder.points)
-    return put(list(map(sheet.painted, point_lines(rewinder.team, points, sheet, time.time()))))
+    lines = list(map(sheet.painted, point_lines(rewinder.team, points, sheet, time.time())))
+    if not points and len(teams_at(folder)) > 1:
+        lines.append("To list the points of another team, run: deskmate rewind TEAM")
+    return put(lines)
 
 
-def preview(folder: Path | None, team: str | None, point: int) -> int:
+def preview(folder: Path | None, team: str | None, point: int, *, force: bool) -> int:
     """Print what restoring a checkpoint would change."""
     seen = anyio.run(_rewinder(folder, team).preview, point)
-    for line in plan_lines(seen, force=False):
+    for line in plan_lines(seen, force=force):
         note(line)
     return put(diff_lines(seen.diff, sheet_for(sys.stdout)))
 
@@ -62,11 +65,20 @@ def rewind(folder: Path | None, team: str | None, point: int, what: str, *, forc
     """Restore files, fork the conversation, or both, after showing what changes and asking the user."""
     rewinder = _rewinder(folder, team)
     if what != "conversation":
+        anyio.run(_refuse_running, rewinder, point)
         if asks and not _agrees(rewinder, point, force=force):
             note("Nothing was changed.")
             return NOT_REWOUND
         anyio.run(_restore, rewinder, point, force, _typed(folder, "rewind", rewinder.team))
     return 0 if what == "files" else _fork(folder, rewinder, point, None, None)
+
+
+async def _refuse_running(rewinder: Rewinder, point: int) -> None:
+    try:
+        async with kept_stopped(rewinder.place, rewinder.team):
+            pass
+    except TeamRunning as error:
+        raise Refused(str(error), f"In its conversation, type: /rewind {point}") from error
 
 
 def _agrees(rewinder: Rewinder, point: int, *, force: bool) -> bool:
@@ -86,7 +98,7 @@ def _agrees(rewinder: Rewinder, point: int, *, force: bool) -> bool:
 async def _restore(rewinder: Rewinder, point: int, force: bool, command: str) -> None:
     async with kept_stopped(rewinder.place, rewinder.team):
         restored = await rewinder.restore(point, force=force)
-    for line in restored_lines(restored, command, "--force"):
+    for line in (*restored_lines(restored), *next_lines(restored, f"run: {command}", "--force")):
         note(line)
 
 
@@ -103,9 +115,9 @@ def _fork(folder: Path | None, rewinder: Rewinder, point: int, new: str | None, 
     command = _typed(folder, "--team", made.team, *(["--model", model] if model else []))
     note(f"Team {made.team} has the conversation of team {made.source} up to point {point}.")
     if made.words:
-        note(f"There you said: {one_line(made.words)[:200]}")
+        note(f"It ends before your message: {one_line(made.words)[:200]}")
     note(f"To continue it, run: {command}")
-    return put([made.team])
+    return put([] if sys.stdout.isatty() else [made.team])
 
 
 def _typed(folder: Path | None, *words: str) -> str:

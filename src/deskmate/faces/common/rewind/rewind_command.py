@@ -42,10 +42,11 @@ async def rewind_lines(
     if way != "conversation":
         _refuse_busy(session)
         restored = await rewinder.restore(int(number), force=way == "force")
-        lines = restored_lines(restored, "/rewind", "force")
+        lines = restored_lines(restored)
         if restored.undo is not None:
             # What the lead read of these files is not true any more.
-            commands.tell_next(UserCommand(f"/rewind {number}", "\n".join(lines[:-1]), 0))
+            commands.tell_next(UserCommand(f"/rewind {number}", "\n".join(lines), 0))
+        lines += next_lines(restored, "type: /rewind", "force")
     return _plain([*lines, *(await _forked(session, int(number)) if way in ("conversation", "both") else [])])
 
 
@@ -61,7 +62,7 @@ async def _forked(session: "TeamSession", number: int) -> list[str]:
 
     forked = await fork(session.rewinder(), number, session.settings)
     return [
-        f"Team {forked.team} has this conversation up to point {number}. This team stays as it is",
+        f"Team {forked.team} has this conversation up to point {number}. This team stays as it is.",
         f"To continue there: /quit, then deskmate --team {forked.team}",
     ]
 
@@ -120,20 +121,27 @@ def plan_lines(seen: Preview, *, force: bool) -> list[str]:
     ]
 
 
-def restored_lines(restored: Restored, command: str, force: str) -> list[str]:
-    """Return what was restored, and last how to undo it.
+def restored_lines(restored: Restored) -> list[str]:
+    """Return what was restored, file by file."""
+    lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
+    lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
+    return [*lines, *_files("left out", restored.left_out, _NOT_SAVED), *_files("left out", restored.secret, _SECRET)]
+
+
+def next_lines(restored: Restored, command: str, force: str) -> list[str]:
+    """Return what the files are like after a restore, how to remove new ones, and how to undo it.
 
     `command`: what goes back to a point, without its number. `force`: the word that removes new files, too.
     """
-    lines = [*_files("restored", restored.written), *_files("removed", restored.removed)]
-    lines += [*_files("kept", restored.kept), *_files("could not be restored", restored.failed)]
-    lines += [*_files("left out", restored.left_out, _NOT_SAVED), *_files("left out", restored.secret, _SECRET)]
-    new = f" The kept files are new. To remove them: {command} {restored.number} {force}." if restored.kept else ""
-    others = restored.failed or restored.left_out or restored.secret
-    yours = "Your other files" if others else "Your files"
+    new = ", except for the kept ones, which are new" if restored.kept else ""
     if restored.undo is None:
-        return [*lines, f"Nothing had to be restored for point {restored.number}.{new}"]
-    return [*lines, f"{yours} are as at point {restored.number}.{new} To undo this: {command} {restored.undo}"]
+        lines = [f"Nothing had to be restored for point {restored.number}."]
+    else:
+        others = restored.failed or restored.left_out or restored.secret
+        lines = [f"{'Your other files' if others else 'Your files'} are as at point {restored.number}{new}."]
+    if restored.kept:
+        lines.append(f"To remove the kept files, {command} {restored.number} {force}")
+    return lines if restored.undo is None else [*lines, f"To undo this, {command} {restored.undo}"]
 
 
 def _files(what: str, paths: Sequence[str], why: str = "") -> Iterator[str]:
