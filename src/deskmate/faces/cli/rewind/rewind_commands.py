@@ -10,7 +10,7 @@ from deskmate.faces.common.command_start import importing
 What = Literal["files", "conversation", "both"]
 
 
-class Point(click.IntRange):
+class PointNumber(click.IntRange):
     """The number of a point."""
 
     name = "number"
@@ -25,7 +25,7 @@ class Point(click.IntRange):
 
 @click.command()
 @click.argument("team", required=False, shell_complete=shell_completion.teams)
-@click.argument("point", required=False, type=Point())
+@click.argument("point", required=False, type=PointNumber())
 @click.option("--files", "what", flag_value="files", default=True, help="Restore the files (default).")
 @click.option("--conversation", "what", flag_value="conversation", help="Fork the conversation.")
 @click.option("--both", "what", flag_value="both", help="Restore the files and fork the conversation.")
@@ -62,7 +62,7 @@ def rewind(
 
 @click.command()
 @click.argument("team", shell_complete=shell_completion.teams)
-@click.option("--at", "point", required=True, type=Point(), help="The point, as deskmate rewind lists it.")
+@click.option("--at", "point", required=True, type=PointNumber(), help="The point, as deskmate rewind lists it.")
 @click.option(
     "--team", "new", metavar="NEW", help="The name of the new team. Default: the first free TEAM-2, TEAM-3, …"
 )
