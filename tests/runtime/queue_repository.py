@@ -62,7 +62,8 @@ class Repository:
     def target(self, git: GitProgram | None = None) -> BranchTarget:
         """Return the branch as the queue of a new process sees it. `git`: the one that it uses."""
 
-        def scratch() -> LocalWorkspace:
+        def scratch(renewed_at: str | None) -> LocalWorkspace:
+            assert renewed_at is None, "git can change every file here"
             return self.workspace(self.places.create("main", "system", self.branch.tip() or ""), "system")
 
         return BranchTarget(TeamBranch(git or self.places.git, "main"), scratch)

@@ -61,3 +61,17 @@ def test_a_check_runs_on_exactly_the_merged_files_in_a_sandbox(repository: TreeR
         assert (await target.check(second, "cat list.txt; ls over.txt 2>/dev/null")).output == "five\n"
 
     anyio.run(check)
+
+
+def test_a_check_sees_a_merged_change_of_files_that_no_command_may_change(
+    repository: TreeRepository, bubblewrap: Sandbox
+) -> None:
+    target = TeamTrees(repository.places, "main", repository.root, os.environ, bubblewrap, SHAPES).target()
+    first = repository.merge_work({".vscode/settings.json": "{}\n"})
+    second = repository.merge_work({".vscode/settings.json": "{ }\n", ".envrc": "new\n"})
+
+    async def check() -> None:
+        assert (await target.check(first, "cat .vscode/settings.json; ls .envrc/")).output == "{}\n"
+        assert (await target.check(second, "cat .vscode/settings.json .envrc")).output == "{ }\nnew\n"
+
+    anyio.run(check)

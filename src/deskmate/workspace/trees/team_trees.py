@@ -18,7 +18,7 @@ from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
-from deskmate.workspace.trees.tree_places import TreePlaces
+from deskmate.workspace.trees.tree_places import Tree, TreePlaces
 from deskmate.workspace.trees.unmerged_work import UnmergedWork
 
 _SECONDS = 300.0
@@ -114,10 +114,12 @@ class TeamTrees:
         """Return what members have not merged yet."""
         return UnmergedWork(self._places, self.branch, self.folder, lambda member: self._workspace(member, as_=CHECKER))
 
-    def _scratch(self) -> LocalWorkspace:
-        tip = self.branch.tip()
-        assert tip is not None, "something is merged into it"
-        self._create(CHECKER, tip)
+    def _scratch(self, renewed_at: str | None) -> LocalWorkspace:
+        if renewed_at:
+            self._places.remove(Tree(self._team, CHECKER, self.folder(CHECKER)))
+        commit = renewed_at or self.branch.tip()
+        assert commit is not None, "something is merged into it"
+        self._create(CHECKER, commit)
         return self._workspace(CHECKER)
 
     def _workspace(self, name: str, *, as_: str = "") -> LocalWorkspace:
