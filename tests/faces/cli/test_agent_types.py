@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.app.parts.usable_types import ListedTypes
+from deskmate.faces.common.chat.status_commands import agent_type_lines
+from deskmate.faces.common.text_tables import Cell, Sheet
 from tests.agent_files import COMMA_LISTS, PLAIN, YAML_LISTS
 from tests.faces.fake_app import Env, FakeApp, run_command
 
@@ -59,3 +62,9 @@ def test_what_a_file_says_cannot_reach_the_terminal(tmp_path: Path, env: Env) ->
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "not used: .claude/agents/no-fields.md has no front matter" in shown
+
+
+def test_what_is_wrong_with_a_file_is_shown_in_full_on_a_narrow_screen() -> None:
+    problem = "broken.md has no front matter. Start it with the lines ---, name:, description: and ---."
+    lines = agent_type_lines(ListedTypes((), (), (problem,)), Sheet(40, colour=False))
+    assert lines[-1] == (Cell(f"not used: {problem}"),)

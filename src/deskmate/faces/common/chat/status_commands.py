@@ -93,7 +93,8 @@ def agent_type_lines(listed: ListedTypes, sheet: Sheet) -> list[CleanLine]:
         lines += _type_lines(profile, profile.file, sheet)
     for profile, approval in listed.untrusted:
         lines += _type_lines(profile, f"{profile.file} ({approval}, not trusted)", sheet)
-    lines += [line for problem in listed.problems for line in sheet.lines([[f"not used: {problem}"]], gives=0)]
+    # Not narrowed to the sheet: the end of a problem says how to fix it.
+    lines += [(Cell(one_line(f"not used: {problem}")),) for problem in listed.problems]
     if listed.untrusted:
         lines.append((Cell("To review and trust agent files, run: deskmate trust"),))
     return lines
@@ -103,9 +104,10 @@ def _type_lines(profile: AgentProfile, origin: str, sheet: Sheet) -> list[CleanL
     tools = "all" if profile.tools is None else ", ".join(profile.tools) or "none for files and commands"
     facts = [f"tools: {tools}", f"model: {profile.model or 'that of the team'}"]
     facts += [f"mode: {profile.mode}, or that of the lead if it is narrower"] if profile.mode else []
-    below = [profile.description, *facts, *(f"note: {flaw}" for flaw in profile.flaws)]
+    notes = [(Cell(f"  note: {one_line(flaw)}"),) for flaw in profile.flaws]
     head = sheet.lines([[Cell(profile.name, profile.colour), origin]], gives=1)
-    return [*head, *(line for words in below for line in sheet.lines([[words]], gives=0, indent="  "))]
+    below = sheet.lines([[words] for words in (profile.description, *facts)], gives=0, indent="  ")
+    return [*head, *below, *notes]
 
 
 def config_lines(session: "TeamSession") -> list[str]:
