@@ -166,7 +166,7 @@ def has_begun(workspace: Path, team: str) -> bool:
                 return True
     begun = founding(workspace, team)
     # A team that cannot be read may have begun.
-    return begun is None or begun.home is not None
+    return begun is None or begun.home is not None or begun.fork_of is not None
 
 
 def latest_team(workspace: Path, first: str | None = None) -> str:

@@ -7,8 +7,10 @@ import pytest
 from anyio import to_thread
 
 from deskmate.app import environment
+from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.rewind.rewinding import kept_stopped
-from tests.app.rewind.rewind_story import begin, files, go_on
+from deskmate.trust.team_signature import Signing
+from tests.app.rewind.rewind_story import begin, files, go_on, settings
 from tests.faces.fake_app import Ended, run_command
 
 pytestmark = pytest.mark.anyio
@@ -136,3 +138,13 @@ async def test_a_running_team_is_not_rewound_and_its_user_is_told_how_before_any
             ran = await typed(team.workspace, "rewind", "1")
         assert ran.stderr.splitlines()[-1] == "In its conversation, type: /rewind 1"
         assert "restore:" not in ran.stderr
+
+
+async def test_a_fork_at_the_first_message_is_listed_and_stays_if_another_team_starts(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        await team.run("paint red")
+        assert (await typed(team.workspace, "fork", "main", "--at", "1", "--team", "again")).code == 0
+        shown = (await typed(team.workspace, "teams")).stdout
+        assert {row.split()[0] for row in shown.splitlines()[1:]} == {"main", "again"}
+        await give_up_abandoned(Signing(settings().state, team.workspace))
+        assert (team.workspace / ".teams/again").exists()

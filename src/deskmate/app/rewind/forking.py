@@ -66,7 +66,7 @@ async def fork(rewinder: Rewinder, number: int, settings: Settings, name: str | 
     place, source = rewinder.place, rewinder.team
     point = await rewinder.point(number)
     if point.entry is None:
-        raise Refused(f"Checkpoint {number} has files, but no conversation", "Choose one with a message.")
+        raise Refused(f"Point {number} has files, but no conversation", "Choose one with a message.")
     past = await to_thread.run_sync(_past, place, source, point.entry)
     team = new_name(name, "team") if name else free_team(place, first=source)
     with closing(JsonlStore.open(place, team, create=True)) as store:
