@@ -7,7 +7,7 @@ import pytest
 
 from deskmate.app.rewind.rewinding import Restored, kept_stopped
 from deskmate.errors import Refused, TeamRunning
-from deskmate.faces.common.rewind.rewind_command import restored_lines
+from deskmate.faces.common.rewind.rewind_command import next_lines
 from tests.app.rewind.rewind_story import begin, files, go_on, rewinder
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ async def test_a_file_that_git_does_not_save_any_more_is_not_overwritten(tmp_pat
         restored = await rewinder(team).restore(1)
         assert restored.left_out == ("house/wall",)
         assert wall.read_text() == "mine\n"
-        assert "Your other files are as at point 1." in restored_lines(restored, "/rewind", "force")[-1]
+        assert "Your other files are as at point 1" in next_lines(restored, "type: /rewind", "force")[0]
 
 
 async def test_a_point_that_is_not_there_and_a_team_that_runs_are_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ async def test_points_are_listed_previewed_restored_and_undone(tmp_path: Path) -
         assert (ran.code, files(team)) == (2, painted)
         ran = await typed(team.workspace, "rewind", "2", "--yes", "--force")
         assert (ran.code, files(team)) == (0, {"wall": "bare\nred\n", "red.txt": "red\n", "drop-red": "\n"})
-        assert f"To undo this: deskmate -C {team.workspace} rewind main 3" in ran.stderr
+        assert f"To undo this, run: deskmate -C {team.workspace} rewind main 3" in ran.stderr
         assert (await typed(team.workspace, "rewind", "3", "--yes")).code == 0
         assert files(team) == painted
 
@@ -116,8 +116,8 @@ async def test_the_undo_command_is_on_a_line_of_its_own(tmp_path: Path) -> None:
         ran = await typed(team.workspace, "rewind", "1", "--yes")
         assert ran.stderr.splitlines()[-3:] == [
             "Your files are as at point 1, except for the kept ones, which are new.",
-            "To remove the kept files, run: deskmate rewind main 1 --force",
-            "To undo this, run: deskmate rewind main 2",
+            f"To remove the kept files, run: deskmate -C {team.workspace} rewind main 1 --force",
+            f"To undo this, run: deskmate -C {team.workspace} rewind main 2",
         ]
 
 
