@@ -86,3 +86,14 @@ async def test_a_point_without_a_message_and_a_taken_name_are_refused(tmp_path: 
             await fork(rewinder(team), 2, settings())
         with pytest.raises(Refused):
             await fork(rewinder(team), 1, settings(), "main")
+
+
+async def test_a_name_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=False) as team:
+        await team.run("paint red")
+        with pytest.raises(Refused, match="There is already a team 'main'"):
+            await fork(rewinder(team, "main"), 1, settings(), "main")
+        (team.workspace / ".teams/odd").mkdir()
+        (team.workspace / ".teams/odd/notes.txt").write_text("mine\n")
+        with pytest.raises(Refused, match=r"contains notes\.txt"):
+            await fork(rewinder(team, "main"), 1, settings(), "odd")

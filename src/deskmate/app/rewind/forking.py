@@ -74,8 +74,8 @@ async def fork(rewinder: Rewinder, number: int, settings: Settings, name: str | 
             async with store.hold(LEAD, f"process {os.getpid()}, which creates it"):
                 Signing(settings.state, place).claim(team)
                 await _write(store, place, source, team, past, settings)
-        except (Held, Refused) as error:
-            raise Refused(f"There is already a team '{team}'", "Choose another name with --team.") from error
+        except Held as error:
+            raise _taken(team) from error
     return Forked(team, source, past.words)
 
 
@@ -108,7 +108,7 @@ async def _write(store: JsonlStore, place: Path, source: str, team: str, past: _
     writer = LogWriter(store, SystemClock(), redaction_of(settings))
     roster = Roster(writer)
     if (await roster.refresh()).team:
-        raise Refused(f"There is already a team '{team}'")
+        raise _taken(team)
     await to_thread.run_sync(_copy_blobs, place, source, team)
     if past.mail:
         await store.append(mail(LEAD), *(record.body for record in past.mail))
@@ -118,6 +118,10 @@ async def _write(store: JsonlStore, place: Path, source: str, team: str, past: _
     notice = Noticed(text=forked_text(team, source), roster=1, board=0, away="")
     await writer.append(log(LEAD), *(entry.body() for entry in (*ends, notice)))
     await roster.found_fork(team, source, len(past.log))
+
+
+def _taken(team: str) -> Refused:
+    return Refused(f"There is already a team '{team}'", "Choose another name with --team.")
 
 
 def _moved(body: Json, source: str, team: str) -> Json:
