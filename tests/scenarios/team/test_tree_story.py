@@ -5,6 +5,7 @@ writes it. In six of these twelve cases they change the same line, otherwise eac
 """
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -143,7 +144,7 @@ async def run_story(folder: Path, isolation: str) -> TeamRun:
         Say(calls=[add_task(f"task {task}", owner=MEMBERS[(task - 1) % len(MEMBERS)]) for task in TASKS]),
     )
     scripts = {LEAD: lead, **dict.fromkeys(MEMBERS, worker(meeting))}
-    async with Scenario(folder, scripts, seconds=120, check=f"{sys.executable} check.py") as team:
+    async with Scenario(folder, scripts, seconds=120, check=f"{shlex.quote(sys.executable)} check.py") as team:
         run = await team.run("Do all of it.")
     assert {task.status for task in run.board.tasks.values()} == {TaskStatus.COMPLETED}
     assert sum(member_of(asked) == LEAD for asked in run.requests) <= 8
