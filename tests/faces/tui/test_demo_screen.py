@@ -94,12 +94,13 @@ def test_it_is_killed_comes_back_on_a_new_screen_and_the_end_is_told_after_the_s
     fast.sees("Killed")
     # The terminal of the screen that was killed is a plain one again.
     assert b"\x1b[?1049l" in fast.seen
+    # What the second screen says of the kill may have scrolled away before it is drawn: this demo is fast.
     fast.sees("$ ")
-    fast.sees("kill -9 ended process")
     fast.sees("That was the demo")
     fast.press(b"q")
     assert fast.ended() == 0
     page = fast.seen.rpartition(b"\x1b[?1049l")[2]
+    assert b"kill -9 ended process" in page
     assert b"run once more, pass:" in page
     assert b"Nothing was lost" in page
     assert b"Nothing was done twice" in page
