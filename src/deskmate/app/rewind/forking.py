@@ -1,7 +1,7 @@
 """A new team with the conversation of another one, up to just before a message of the user.
 
-The lead's transcript and the mail that it had heard are copied, with the same numbers. Everything else begins anew:
-the new team has no teammates and no tasks, and has spent nothing. The lead is told so in one notice. The roster is
+The lead's transcript and the mail that it had heard are copied, with the same numbers. Nothing else is copied: the
+new team has no teammates and no tasks, and has spent nothing. The lead is told so in one notice. The roster is
 written last, so that after a kill there is no team that has only part of the conversation.
 """
 

@@ -14,7 +14,7 @@ from deskmate.workspace.checkpoints.points import Checkpoints
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.trees.git_program import GitProgram
 
-# Below refs/deskmate/, each folder is for a team with trees, and goes with that team.
+# Not below refs/deskmate/: what is there belongs to teams with trees, and is removed with them.
 _REFS = "refs/deskmate-checkpoints"
 # Every worktree has its own refs of this kind, and its own teams.
 _WORKTREE_REFS = "refs/worktree/deskmate/checkpoints"

@@ -144,7 +144,8 @@ class TeamBranch:
             self._git.run(*words)
         except GitFailed as error:
             lock = self._git.folder / f"{ref}.lock"
-            # Git has waited. Only Deskmate moves these refs, in milliseconds: whoever took this lock was killed.
+            # Git already waited for the lock. Only Deskmate moves these refs, and that takes milliseconds. So the
+            # process that took the lock was killed.
             if f"{lock}': File exists" not in str(error):
                 raise
             lock.unlink(missing_ok=True)
