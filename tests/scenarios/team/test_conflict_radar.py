@@ -73,11 +73,15 @@ async def test_in_a_shared_folder_an_agent_reads_who_changed_its_file_and_how(tm
             Say(calls=[read_file("list.txt")]),
             Say(calls=[run_command(f"touch {ready}"), wait_for_file(str(done))]),
             Say(calls=[edit_file("list.txt", "one", "ONE")]),
+            Say(calls=[complete_task(1)]),
+            then=Say("Done."),
         ),
         "bob": in_turn(
             Say(calls=[wait_for_file(str(ready)), read_file("list.txt")]),
             Say(calls=[edit_file("list.txt", "three", "THREE")]),
             Say(calls=[run_command(f"touch {done}")]),
+            Say(calls=[complete_task(2)]),
+            then=Say("Done."),
         ),
     }
     async with Scenario(tmp_path, scripts) as team:

@@ -58,6 +58,7 @@ async def test_to_whom_something_was_said_is_shown_in_the_grid_and_stays_afterwa
         await screen.sees("│ said to alice")
         await screen.press("f7")
         await screen.sees_no("─alice──")
+        await screen.sees("said to alice")
         assert len([line for line in screen.lines if "said to alice" in line]) == 1
 
 
