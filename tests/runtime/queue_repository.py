@@ -73,6 +73,10 @@ class Repository:
         words = ("log", "--first-parent", "--reverse", "--format=%(trailers:key=Deskmate-Task,valueonly,separator=)")
         return self.git(*words, f"{self.start}..{self.branch.name}").split()
 
+    def task_of(self, merge: str | None) -> str:
+        """Return the task whose work a commit merged."""
+        return self.git("show", "-s", "--format=%(trailers:key=Deskmate-Task,valueonly,separator=)", merge or "none")
+
 
 def process(store: Store) -> TeamState:
     """Return the state of a team in a new process."""

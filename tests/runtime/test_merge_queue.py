@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deskmate.core.team.tasks import TaskStatus
-from deskmate.ports import Store
+from deskmate.ports import Ran, Store
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.workspace.trees.merge_target import BranchTarget
 from tests.runtime.queue_repository import ENVIRON, Repository, offer, process, run_queue, team
@@ -110,6 +110,33 @@ async def test_what_fails_on_the_merged_files_comes_back_although_it_merges(repo
     assert board.tasks[second.id].status is TaskStatus.IN_PROGRESS
     assert "check" in board.tasks[second.id].returned
     assert repository.merges() == [f"#{first.id}"]
+
+
+@pytest.mark.parametrize(("bad", "runs"), [(None, 1), (3, 5)], ids=["all good", "one bad"])
+async def test_eight_tasks_that_wait_together_need_few_checks(tmp_path: Path, bad: int | None, runs: int) -> None:
+    repository = Repository(tmp_path)
+    names = [f"m{number}" for number in range(8)]
+    team_state = await team(MemoryStore(), *names)
+    tasks = list[int]()
+    for number, name in enumerate(names):
+        folder, tree = repository.tree(name)
+        (folder / f"{name}.txt").write_text("BAD" if number == bad else "good")
+        tasks.append((await offer(team_state, name, tree)).id)
+    target, checked = repository.target(), list[str]()
+    check = target.check
+
+    async def counted(commit: str, command: str) -> Ran:
+        checked.append(commit)
+        return await check(commit, command)
+
+    target.check = counted  # type: ignore[method-assign]
+    await run_queue(team_state, target, "! grep -l BAD *.txt")
+    board = await team_state.board.refresh()
+    good = [f"#{task}" for number, task in enumerate(tasks) if number != bad]
+    assert len(checked) == runs
+    assert repository.merges() == good
+    assert [f"#{task.id}" for task in board.tasks.values() if task.status is TaskStatus.COMPLETED] == good
+    assert [task.id for task in board.tasks.values() if task.returned] == ([] if bad is None else [tasks[bad]])
 
 
 async def test_work_that_is_in_the_branch_already_completes_its_task(repository: Repository) -> None:

@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
 SEEDS = range(100 if os.environ.get("DESKMATE_SOAK") else 2)
 NAMES, ROUNDS = ("ann", "bob", "cat", "dan"), 2
 BAD, CHECK = "BAD", "! grep -rlw --include=*.txt BAD ."
-# A process dies at one of so many steps. Merging a task takes about half of them.
-STEPS = 40
+# A process dies at one of so many steps. Offering a task, and merging those of all members, take about half of them.
+OFFER_STEPS, MERGE_STEPS = 40, 100
 
 
 class MortalGit(GitProgram):
@@ -74,8 +74,8 @@ class Workshop:
     works: dict[int, Work] = field(default_factory=dict)
     kills: int = 0
 
-    def git(self) -> MortalGit:
-        return MortalGit(self.repository.places.repository, self.environ, self.chance.randrange(1, STEPS))
+    def git(self, steps: int) -> MortalGit:
+        return MortalGit(self.repository.places.repository, self.environ, self.chance.randrange(1, steps))
 
     async def begin(self, member: str) -> Work:
         """Let a member take a new task and change files in its tree."""
@@ -106,7 +106,7 @@ class Workshop:
         while True:
             state = process(self.store)
             folder, _ = self.repository.tree(work.member)
-            branch = TeamBranch(self.git(), "main")
+            branch = TeamBranch(self.git(OFFER_STEPS), "main")
             tree = OwnTree(self.repository.workspace(folder, work.member), branch, work.member)
             try:
                 commit = await tree.offer(f"{work.task.subject}\n")
@@ -120,7 +120,7 @@ class Workshop:
         """Run the queue in one process after another until one has merged or returned everything."""
         while True:
             try:
-                await run_queue(process(self.store), self.repository.target(self.git()), CHECK)
+                await run_queue(process(self.store), self.repository.target(self.git(MERGE_STEPS)), CHECK)
             except Killed:
                 self.kills += 1
             else:
@@ -221,3 +221,37 @@ async def test_a_kill_at_any_step_neither_loses_nor_doubles_a_merge(tmp_path: Pa
         assert repository.merges() == merged
         assert await tree.update()
     assert dies_at > 10
+
+
+async def test_a_kill_at_any_step_of_a_batch_neither_loses_nor_doubles_a_merge(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    store = MemoryStore()
+    names = ("ann", "bob", "cat")
+    state = await team(store, *names)
+    trees = {name: repository.tree(name) for name in names}
+    merged, dies_at, survived = list[str](), 0, False
+    while not survived:
+        dies_at += 1
+        tasks = list[Task]()
+        for name, (folder, tree) in trees.items():
+            (folder / f"{name}-{dies_at}.txt").write_text(f"{BAD if name == 'bob' else 'good'}\n")
+            tasks.append(await offer(state, name, tree))
+        git = MortalGit(repository.places.repository, ENVIRON, dies_at)
+        try:
+            await run_queue(process(store), repository.target(git), CHECK)
+            survived = True
+        except Killed:
+            await run_queue(process(store), repository.target(), CHECK)
+        board = await state.board.refresh()
+        ann, bob, cat = (board.tasks[task.id] for task in tasks)
+        merged += [f"#{ann.id}", f"#{cat.id}"]
+        assert repository.merges() == merged
+        assert (ann.status, cat.status) == (TaskStatus.COMPLETED, TaskStatus.COMPLETED)
+        assert f"bob-{dies_at}.txt" in bob.returned
+        # Each task names its own merge, also if the process was killed before the board had it.
+        assert [repository.task_of(task.merged) for task in (ann, cat)] == [f"#{ann.id}", f"#{cat.id}"]
+        await state.board.release("bob", bob.id, bob.epoch)
+        shutil.rmtree(trees["bob"][0])
+        trees["bob"] = repository.tree("bob")
+        assert [await trees[name][1].update() for name in ("ann", "cat")] == [True, True]
+    assert dies_at > 40

@@ -3,6 +3,7 @@
 values           how immutable classes are made
 front_matter     the fields at the start of a Markdown file
 line_changes     which lines of a text changed
+merge_batches    how many tasks the merge queue checks at once, and which one a failed check belongs to
 picture_formats  pictures that models can see: their media type and their size in pixels
 log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow

@@ -1,4 +1,7 @@
-"""Merges the work of members into the branch of their team, one offer after the other.
+"""Merges the work of members into the branch of their team, in the order of their offers.
+
+If the team has a check, tasks that wait together are merged one on top of the other, and the check runs once on the
+result. If it fails, bisection finds the task that it belongs to.
 
 The queue is the offers on the board, so the next process continues where a killed one was. No model takes part. The
 work of a task is merged once: before anything else, the branch is asked whether it has that work.
@@ -6,11 +9,13 @@ work of a task is merged once: before anything else, the branch is asked whether
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from deskmate.core.agent.merge_texts import MergeConflict, check_failed, conflict_text, git_failed
 from deskmate.core.log.names import BOARD
+from deskmate.core.merge_batches import MAX_BATCH, next_limit, next_prefix
 from deskmate.core.team.tasks import Receipt, Task, merge_queue
+from deskmate.core.values import frozen
 from deskmate.errors import TaskRefused, ToolError
 from deskmate.ports import Ran
 from deskmate.runtime.team_state import TeamState
@@ -29,6 +34,9 @@ class MergeTarget(Protocol):
     async def contains(self, commit: str, tip: str) -> bool:
         """Tell whether the work of a commit is in the branch."""
 
+    async def merge_of(self, commit: str, tip: str) -> str | None:
+        """Return the commit of the branch that merged another one, or None."""
+
     async def merge(self, tip: str, commit: str, subject: str, task: int) -> str | MergeConflict:
         """Return a commit that merges another one, or where they conflict. The branch does not move."""
 
@@ -42,11 +50,36 @@ class MergeTarget(Protocol):
         """Move the branch. Return False if it has moved meanwhile."""
 
 
+@frozen
+class BatchEntry:
+    """A task of a batch. `merged`: the commit that merges its work on top of the entry before."""
+
+    task: Task
+    merged: str
+    receipt: Receipt | None
+
+
+@frozen
+class AlreadyMerged:
+    """The branch has the work of a task. `merged`: the commit that brought it."""
+
+    merged: str
+
+
+@frozen
+class NotMerged:
+    """The work of a task does not merge, or its own command fails on the result."""
+
+    reason: str
+
+
 class MergeQueue:
     """The queue of one team. `check`: the command that must succeed on every merged result, besides the task's own."""
 
     def __init__(self, team_state: TeamState, target: MergeTarget, check: str = "") -> None:
         self._team_state, self._target, self._check = team_state, target, check
+        # Without a check, a batch saves nothing.
+        self._limit = MAX_BATCH if check else 1
 
     async def keep(self) -> None:
         """Merge what is offered, until cancelled."""
@@ -54,47 +87,90 @@ class MergeQueue:
         while True:
             state = await board.refresh()
             if queue := merge_queue(state):
-                await self._settle(queue[0])
+                await self._settle(queue[: self._limit])
             else:
                 await self._team_state.writer.store.changed({BOARD: state.number})
 
-    async def _settle(self, task: Task) -> None:
-        """Merge the work of a task or return it. If the branch moves meanwhile, the offer stays for the next try."""
+    async def _settle(self, tasks: Sequence[Task]) -> None:
+        """Merge the work of tasks or return it. If the branch moves meanwhile, the offers stay for the next try."""
         try:
-            await self._merge(task)
+            tip = await self._target.tip()
+            if batch := await self._batch(tip, tasks):
+                await self._accept(tip, batch)
         except ToolError as error:
-            await self._return(task, git_failed(str(error)))
+            if len(tasks) > 1:
+                # One by one, the task that it belongs to gets the reason.
+                self._limit = 1
+            else:
+                await self._return(tasks[0], git_failed(str(error)))
 
-    async def _merge(self, task: Task) -> None:
+    async def _batch(self, tip: str, tasks: Sequence[Task]) -> list[BatchEntry]:
+        """Merge tasks one on top of the other, as many as need only the check. The branch does not move.
+
+        If the first one needs something else, it is completed or returned, and there is no batch. A later one is left
+        for the next batch, because the tasks before it may not be accepted.
+        """
+        batch = list[BatchEntry]()
+        for task in tasks:
+            found = await self._merge(batch[-1].merged if batch else tip, task)
+            match found:
+                case BatchEntry():
+                    batch.append(found)
+                    continue
+                case AlreadyMerged(merged=merged) if not batch:
+                    assert task.offer is not None, "it is in the queue"
+                    await self._complete(task, task.offer.receipt, merged)
+                case NotMerged(reason=reason) if not batch:
+                    await self._return(task, reason)
+                case AlreadyMerged() | NotMerged():
+                    pass
+                case unreachable:
+                    assert_never(unreachable)
+            break
+        return batch
+
+    async def _merge(self, tip: str, task: Task) -> BatchEntry | AlreadyMerged | NotMerged:
+        """Merge a task's work on top of a commit, and run its own command on the result if its owner did not."""
         assert task.offer is not None, "it is in the queue"
-        commit, target = task.offer.commit, self._target
-        tip = await target.tip()
+        commit, receipt, target = task.offer.commit, task.offer.receipt, self._target
         if await target.contains(commit, tip):
-            await self._complete(task, task.offer.receipt, tip)
-            return
+            return AlreadyMerged(await target.merge_of(commit, tip) or tip)
         merged = await target.merge(tip, commit, task.subject, task.id)
         if isinstance(merged, MergeConflict):
-            await self._return(task, conflict_text(target.name, merged))
-            return
-        receipt = task.offer.receipt
-        for command in await self._commands(task, merged):
-            ran = await target.check(merged, command)
-            if ran.exit != 0:
-                own = command == task.verify
-                await self._return(
-                    task, check_failed(target.name, ran.ended or f"exit status {ran.exit}", ran.output, own=own)
-                )
-                return
-            if command == task.verify and receipt is not None:
-                receipt = receipt.model_copy(update={"commit": merged, "clean": True, "output": ran.output[-4096:]})
-        if await target.advance(tip, merged):
-            await self._complete(task, receipt, merged)
+            return NotMerged(conflict_text(target.name, merged))
+        if not task.verify or await target.is_same(merged, commit):
+            return BatchEntry(task, merged, receipt)
+        ran = await target.check(merged, task.verify)
+        if ran.exit != 0:
+            return NotMerged(self._failed(ran, own=True))
+        if receipt is not None:
+            receipt = receipt.model_copy(update={"commit": merged, "clean": True, "output": ran.output[-4096:]})
+        return BatchEntry(task, merged, receipt)
 
-    async def _commands(self, task: Task, merged: str) -> Sequence[str]:
-        """Return what must succeed on the merged files. The task's own command has, if these are the owner's files."""
-        assert task.offer is not None, "it is in the queue"
-        again = task.verify and not await self._target.is_same(merged, task.offer.commit)
-        return [command for command in (task.verify if again else "", self._check) if command]
+    async def _accept(self, tip: str, batch: Sequence[BatchEntry]) -> None:
+        """Move the branch over the tasks of a batch before the first bad one, and return that one."""
+        accepted, failure = await self._bisect(batch) if self._check else (len(batch), None)
+        if accepted and not await self._target.advance(tip, batch[accepted - 1].merged):
+            return
+        for entry in batch[:accepted]:
+            await self._complete(entry.task, entry.receipt, entry.merged)
+        if failure is not None:
+            await self._return(batch[accepted].task, self._failed(failure, own=False))
+
+    async def _bisect(self, batch: Sequence[BatchEntry]) -> tuple[int, Ran | None]:
+        """Return how many tasks of a batch the check accepts, and how it failed with the next one."""
+        passed, failed, failure = 0, None, None
+        while prefix := next_prefix(len(batch), passed, failed):
+            ran = await self._target.check(batch[prefix - 1].merged, self._check)
+            if ran.exit == 0:
+                passed = prefix
+            else:
+                failed, failure = prefix, ran
+        self._limit = next_limit(self._limit, len(batch), passed, failed=failed is not None)
+        return passed, failure
+
+    def _failed(self, ran: Ran, *, own: bool) -> str:
+        return check_failed(self._target.name, ran.ended or f"exit status {ran.exit}", ran.output, own=own)
 
     async def _complete(self, task: Task, receipt: Receipt | None, merged: str) -> None:
         assert task.owner is not None, "only an owner offers work"

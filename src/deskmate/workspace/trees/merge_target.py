@@ -46,6 +46,10 @@ class BranchTarget:
         """Tell whether the work of a commit is in the branch."""
         return await to_thread.run_sync(self._branch.contains, commit, tip)
 
+    async def merge_of(self, commit: str, tip: str) -> str | None:
+        """Return the commit of the branch that merged another one, or None."""
+        return await to_thread.run_sync(self._branch.merge_of, commit, tip)
+
     async def merge(self, tip: str, commit: str, subject: str, task: int) -> str | MergeConflict:
         """Return a commit that merges another one, or where they conflict. The branch does not move."""
         merged = await to_thread.run_sync(self._branch.merge, tip, commit)

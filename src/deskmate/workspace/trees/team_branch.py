@@ -81,6 +81,12 @@ class TeamBranch:
         missing = self._git.run("cherry", tip, commit)[1].split("\n")
         return not any(line.startswith("+") for line in missing)
 
+    def merge_of(self, commit: str, tip: str) -> str | None:
+        """Return the commit of the branch that merged another one, or None."""
+        words = ("rev-list", "--first-parent", "--merges", "--parents", tip, f"^{commit}")
+        merges = (line.split() for line in self._git.run(*words)[1].splitlines())
+        return next((merge for merge, *parents in merges if commit in parents[1:]), None)
+
     def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
         tree, files = self._merge_trees(tip, commit)
