@@ -178,7 +178,7 @@ def test_no_color_is_heeded(home: dict[str, str]) -> None:
 )
 def test_the_folder_is_the_users_own_and_never_a_relative_one(environ: dict[str, str], folder: str) -> None:
     assert config_folder(environ) == Path(folder)
-    assert load(environ).skills_folder == Path(folder, "skills")
+    assert load(environ).skill_folders[0] == Path(folder, "skills")
 
 
 @pytest.mark.parametrize(

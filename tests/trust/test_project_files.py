@@ -42,7 +42,7 @@ def notes_for(folder: Path, workspace: Path) -> tuple[str, str]:
 
 def skills_in(folder: Path) -> dict[str, Skill]:
     """Return the skills of a user's own folder."""
-    return skills_of((), Path("/nowhere"), folder)
+    return skills_of((), Path("/nowhere"), [folder])
 
 
 # -- the notes --------------------------------------------------------------------------------------
@@ -233,12 +233,73 @@ def test_the_skills_of_a_project_stand_beside_the_users_own_which_win_a_name(
     (root / "own/tidy/SKILL.md").write_text(skill("tidy", "mine"))
     (root / "w/.deskmate/skills/tidy/SKILL.md").write_text(skill("tidy", "theirs"))
     (root / "w/.deskmate/skills/ship/SKILL.md").write_text(skill("ship"))
-    found = skills_of(definitions_in(root / "w", root / "w"), root / "w", root / "own")
+    found = skills_of(definitions_in(root / "w", root / "w"), root / "w", [root / "own"])
     assert found == {
         "tidy": Skill("tidy", "mine", "How.", str(root / "own/tidy")),
         "ship": Skill("ship", "does it", "How.", str(root / "w/.deskmate/skills/ship")),
     }
     assert f"{root}/w/.deskmate/skills/tidy has the same name as {root}/own/tidy" in caplog.text
+
+
+@pytest.mark.behaviour("trust", "skills")
+def test_skills_for_claude_code_are_used_after_those_for_deskmate(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path.resolve()
+    for path in ("own/a", "claude/a", "claude/b", "w/.deskmate/skills/c", "w/.claude/skills/c", "w/.claude/skills/d"):
+        made(root, f"{path}/")
+        (root / path / "SKILL.md").write_text(skill(path[-1], f"in {path}"))
+    found = skills_of(definitions_in(root / "w", root / "w"), root / "w", [root / "own", root / "claude"])
+    assert [one.description for one in found.values()] == [
+        "in own/a",
+        "in claude/b",
+        "in w/.deskmate/skills/c",
+        "in w/.claude/skills/d",
+    ]
+    assert f"{root}/claude/a has the same name as {root}/own/a" in caplog.text
+    assert f"{root}/w/.claude/skills/c has the same name as {root}/w/.deskmate/skills/c" in caplog.text
+
+
+@pytest.mark.behaviour("trust", "skills")
+def test_skills_of_the_user_in_the_workspace_are_not_read_because_agents_could_write_them(tmp_path: Path) -> None:
+    root = made(tmp_path.resolve(), "home/.claude/skills/a/", "link/")
+    (root / "home/.claude/skills/a/SKILL.md").write_text(skill("a"))
+    (root / "link/skills").symlink_to(root / "home/.claude/skills")
+    folders = [root / "home/.claude/skills", root / "link/skills"]
+    assert skills_of((), root / "home", folders) == {}
+    assert set(skills_of((), root / "elsewhere", folders)) == {"a"}
+
+
+@pytest.mark.behaviour("trust", "skills")
+def test_an_agent_file_named_like_a_skill_is_no_skill(tmp_path: Path) -> None:
+    root = made(tmp_path.resolve(), ".claude/agents/")
+    (root / ".claude/agents/SKILL.md").write_text(skill("reviewer"))
+    found = definitions_in(root, root)
+    assert [one.path for one in found] == [".claude/agents/SKILL.md"]
+    assert skills_of(found, root, []) == {}
+
+
+@pytest.mark.behaviour("skills")
+def test_what_is_no_file_or_too_large_is_no_skill_and_does_not_stop_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(tmp_path, "pipe/", "large/", "gone/", "good/")
+    os.mkfifo(tmp_path / "pipe/SKILL.md")
+    (tmp_path / "large/SKILL.md").write_bytes(skill("large").encode() + b"x" * MOST_BYTES)
+    (tmp_path / "gone/SKILL.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "good/SKILL.md").write_text(skill("good"))
+    assert set(skills_in(tmp_path)) == {"good"}
+    for name in ("pipe", "large", "gone"):
+        assert f"{name}/SKILL.md" in caplog.text
+
+
+@pytest.mark.behaviour("trust", "skills")
+def test_a_skill_of_a_project_that_leads_out_of_the_workspace_is_not_used(tmp_path: Path) -> None:
+    root = made(tmp_path.resolve(), "out/", "w/.claude/skills/a/")
+    (root / "out/SKILL.md").write_text(skill("a"))
+    (root / "w/.claude/skills/a/SKILL.md").symlink_to(root / "out/SKILL.md")
+    (root / "w/.claude/skills/b").symlink_to(root / "out")
+    assert definitions_in(root / "w", root / "w") == ()
 
 
 def test_definitions_at_paths_are_those_that_are_still_there(tmp_path: Path) -> None:

@@ -323,7 +323,7 @@ def team_parts_of(
         ),
         environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
-        skills=skills_of(consent.definitions, place, settings.skills_folder),
+        skills=skills_of(consent.definitions, place, settings.skill_folders),
         sandbox=sandbox,
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),

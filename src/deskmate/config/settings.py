@@ -265,15 +265,18 @@ class Settings(Written):
         return widest if wanted.wider_than(widest) else wanted
 
     @property
-    def skills_folder(self) -> Path:
-        """The folder of the user's own skills, which may not exist."""
-        return self.file.parent / "skills"
+    def skill_folders(self) -> tuple[Path, ...]:
+        """The folders of the user's own skills, the best first. They may not exist."""
+        return self._own_folders("skills")
 
     @property
     def agent_folders(self) -> tuple[Path, ...]:
         """The folders of the user's own agent files, the best first. They may not exist."""
-        claude = () if self.claude_folder is None else (self.claude_folder / "agents",)
-        return (self.file.parent / "agents", *claude)
+        return self._own_folders("agents")
+
+    def _own_folders(self, name: str) -> tuple[Path, ...]:
+        claude = () if self.claude_folder is None else (self.claude_folder / name,)
+        return (self.file.parent / name, *claude)
 
     def origin_of(self, model: str) -> tuple[str, str, str]:
         """Return where the address and the key of a model were set, empty if not, and a model of its provider."""

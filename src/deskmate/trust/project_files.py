@@ -1,7 +1,7 @@
 """Notes, settings, skills and agent files of a workspace, and what an agent is told about its environment.
 
 Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
-which of them count. Skills in the user's own folder are read here, too.
+which of them count. Skills in the user's own folders are read here, too.
 """
 
 import logging
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILLS, Definition
+from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILL_FOLDERS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, SKILLS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
+    there = (path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
     return [*([notes] if notes else []), *there]
 
 
@@ -73,9 +73,10 @@ def _notes_paths(workspace: Path, folder: Path) -> Iterator[str]:
                 yield (place / name).relative_to(workspace).as_posix()
 
 
-def _skill_paths(workspace: Path) -> list[str]:
-    found = _there(workspace, (f"{SKILLS}/{name}/{SKILL}" for name in _names_in(workspace / SKILLS, SKILLS)))
-    return first_files(found, SKILLS, "skills")
+def _skill_paths(workspace: Path) -> Iterator[str]:
+    for folder in SKILL_FOLDERS:
+        names = _names_in(workspace / folder, folder)
+        yield from first_files(_there(workspace, (f"{folder}/{name}/{SKILL}" for name in names)), folder, "skills")
 
 
 def _agent_paths(workspace: Path) -> Iterator[str]:
@@ -121,22 +122,32 @@ def notes_of(definitions: Iterable[Definition]) -> tuple[str, str]:
     return NOTES[0], ""
 
 
-def skills_of(definitions: Iterable[Definition], workspace: Path, own: Path) -> dict[str, Skill]:
-    """Return the skills of the user's folder and of the definitions, by name. The user's win if names are equal.
+def skills_of(definitions: Iterable[Definition], workspace: Path, own: Iterable[Path]) -> dict[str, Skill]:
+    """Return the skills of the user's folders and of the definitions, by name. The first of a name wins.
 
-    A broken skill, or a second one of the same name, is skipped with a warning.
+    A broken skill, or another one of the same name, is skipped with a warning. A folder of the user that is in the
+    workspace is not read, because agents could write there.
     """
-    theirs = (one for one in definitions if PurePosixPath(one.path).name == SKILL)
+    folders = [folder for folder in own if not Path(os.path.realpath(folder)).is_relative_to(workspace)]
+    theirs = (one for one in definitions if _is_skill(PurePosixPath(one.path)))
     read = ((one.text, str(workspace / PurePosixPath(one.path).parent)) for one in theirs)
-    return _by_name((*_own_skills(own), *read))
+    return _by_name((*(found for folder in folders for found in _own_skills(folder)), *read))
+
+
+def _is_skill(path: PurePosixPath) -> bool:
+    return path.name == SKILL and str(path.parent.parent) in SKILL_FOLDERS
 
 
 def _own_skills(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.glob(f"*/{SKILL}")):
+    paths = [f"{folder}/{name}/{SKILL}" for name in _names_in(folder, str(folder))]
+    for path in first_files(list(filter(os.path.lexists, paths)), str(folder), "skills"):
         try:
-            yield path.read_text(encoding="utf-8", errors="replace"), str(path.parent)
+            # The real path, because many users keep skills elsewhere and have links here.
+            data = read_regular(os.path.realpath(path), MOST_BYTES)
         except OSError as error:
-            _LOG.warning("Skipping a skill: %s", error)
+            _LOG.warning("Skipping a skill: %s: %s", path, error.strerror)
+        else:
+            yield data.decode(errors="replace"), os.path.dirname(path)
 
 
 def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:

@@ -14,7 +14,7 @@ from deskmate.errors import BadRecord
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 SETTINGS = ".deskmate/settings.toml"
-SKILLS = ".deskmate/skills"
+SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
 VERSION = 1
