@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
@@ -36,7 +36,7 @@ from deskmate.runtime.radar.file_writers import writer_of
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import meanwhile, together
 from deskmate.runtime.team_state import TeamState
 
 # The tool whose output is shown while it runs.
@@ -220,9 +220,11 @@ class Calls:
         if fresh:
             fixed = {call.id: list(names) for call in fresh if (names := self._fixed(call))}
             await self._transcript.record(Began(calls=tuple(call.id for call in fresh), fixed=fixed))
-        async with task_group() as tasks:
-            for call in calls:
-                tasks.start_soon(self._run, call)
+        # Mostly there is one, which needs no task of its own.
+        if len(calls) == 1:
+            await self._run(calls[0])
+        else:
+            await together(partial(self._run, call) for call in calls)
 
     async def _have_changed(self, calls: list[OpenCall]) -> bool:
         """Return whether a call now touches something else than when it was judged.
@@ -286,13 +288,14 @@ class Calls:
         await self._end([Result(text, ok=False).did(id_) for id_, text in texts.items()])
 
     async def _run(self, call: OpenCall) -> None:
-        async with task_group() as tasks:
-            if call.tool == COMMAND_TOOL:
-                printed = self._printed.setdefault(call.id, LiveOutput())
-                feed, redaction = self._team_state.feed, self._team_state.writer.redaction
-                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, feed, redaction)
-            result = await self._bounded(call.id, await self._result(call))
-            tasks.cancel_scope.cancel()
+        working: Awaitable[Result] = self._result(call)
+        if call.tool == COMMAND_TOOL:
+            printed, team_state = self._printed.setdefault(call.id, LiveOutput()), self._team_state
+            tell = partial(
+                tell_output, self._transcript.name, call.id, printed, team_state.feed, team_state.writer.redaction
+            )
+            working = meanwhile(tell, working)
+        result = await self._bounded(call.id, await working)
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._end([result.did(call.id)])
