@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from anyio import CancelScope
 
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
-from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.parts.member_launchers import launchers_of
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request, set_up
-from deskmate.app.teammate_process import in_processes
+from deskmate.app.sessions.abandoned_teams import give_up_abandoned
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
 from deskmate.config import Settings
@@ -34,7 +34,6 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
-from deskmate.ports import Launcher
 from deskmate.queries.member_view import entries_in
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
@@ -48,7 +47,7 @@ from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
-    import httpx2
+    from deskmate.models.http.post_client import PostClient
 
 End: TypeAlias = Literal["answered", "planned", "asking", "parked", "interrupted"]
 GO_ON = "Continue where you stopped."
@@ -195,7 +194,7 @@ async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state:
 
 
 async def _team_parts(
-    place: Path, request: RunRequest, client: "httpx2.AsyncClient", sandbox: Sandbox, teams: Teams
+    place: Path, request: RunRequest, client: "PostClient", sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
     """Return what the agents of a team work with. First end what an earlier process of the lead left running."""
     settings = request.settings
@@ -347,15 +346,11 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     async with task_group() as tasks:
         await teams.play(
             tasks,
-            lambda team_state: _launchers(team_parts.in_team(team_state)),
+            lambda team_state: launchers_of(team_parts.in_team(team_state)),
             lambda team_state: team_parts.in_team(team_state).keepers(),
         )
         yield agent
         tasks.cancel_scope.cancel()
-
-
-def _launchers(team_parts: TeamParts) -> dict[str, Launcher]:
-    return {"inline": team_parts, "process": in_processes(team_parts)}
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:

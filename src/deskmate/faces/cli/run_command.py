@@ -14,12 +14,8 @@ from deskmate.app import Changed, Feed, Outcome, Printed, RunRequest, TeamEvent,
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Parked
-from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.chat.budget_command import flag_for
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
-from deskmate.faces.common.handover.tree_reports import end_lines
-from deskmate.faces.common.listings import left_lines
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.run_start import NEVER_ANSWERED, model_of, typed
@@ -132,6 +128,9 @@ class _Run:
     def _tell(self, outcome: Outcome) -> None:
         if outcome.kept:
             self._progress.note(_sum(outcome))
+        # Imported here, like other things that only the end of a run needs, so that it begins sooner.
+        from deskmate.faces.common.listings import left_lines
+
         for line in left_lines(outcome):
             self._progress.note(line)
         # An empty answer needs a line too.
@@ -151,6 +150,8 @@ class _Run:
         """Merge the branch of the team into the user's, or say how to do that."""
         if not outcome.kept:
             return
+        from deskmate.faces.common.handover.tree_reports import end_lines
+
         choice = self._request.settings.merge if outcome.end == "answered" else "leave"
         for line in end_lines(self._request.workspace, outcome.team, choice, partial(typed, self._request, "merge")):
             self._progress.note(line)
@@ -158,6 +159,8 @@ class _Run:
     def _way_on(self, reason: str = "") -> str:
         if self._team is None:
             return " before anything started"
+        from deskmate.faces.common.chat.budget_command import flag_for
+
         flag = flag_for(reason)
         return f"\nTo continue, run: {typed(self._request, 'resume', self._team)}" + (f" {flag} NUMBER" if flag else "")
 
@@ -171,6 +174,8 @@ def _sum(outcome: Outcome) -> str:
 
 
 def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream) -> None:
+    from deskmate.faces.cli.output import json_output
+
     result = json_output.of_outcome(outcome, model)
     if output == "json":
         stdout.put(json_output.line(result) + "\n")

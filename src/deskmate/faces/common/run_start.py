@@ -13,10 +13,6 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.handover.tree_reports import end_lines
-from deskmate.faces.common.items.member_items import sender_of
-from deskmate.faces.common.listings import dollars, open_line
-from deskmate.faces.common.mentions.image_paths import images_in
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.common.trust_prompt import consent_of
@@ -59,9 +55,11 @@ def next_request(request: RunRequest, words: str) -> RunRequest:
 def _with_images(request: RunRequest) -> RunRequest:
     """Return the request of a conversation with the images that its first words name. Raises Refused."""
     # Without words, nothing of the folder is read: the person has not consented to that yet.
-    return (
-        replace(request, images=images_in(request.goal, workspace_at(request.workspace))) if request.goal else request
-    )
+    if not request.goal:
+        return request
+    from deskmate.faces.common.mentions.image_paths import images_in
+
+    return replace(request, images=images_in(request.goal, workspace_at(request.workspace)))
 
 
 def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:
@@ -129,6 +127,11 @@ def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = Fal
     `reason`: why the lead stopped, if that was not printed yet. With the setting `merge = "auto"`, the branch of the
     team is merged here.
     """
+    # Imported here, because a run needs none of it before its first request.
+    from deskmate.faces.common.handover.tree_reports import end_lines
+    from deskmate.faces.common.items.member_items import sender_of
+    from deskmate.faces.common.listings import dollars, open_line
+
     if attaches:
         way_back = typed(request, "attach", session.team)
         return f"Team {session.team} continues without this window. To open it again, run: {way_back}"
