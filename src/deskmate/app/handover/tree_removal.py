@@ -40,10 +40,9 @@ async def prune_trees(folder: Path | None, team: str | None = None) -> Pruned:
 
 
 def _remove(places: TreePlaces, tree: SeenTree) -> None:
-    places.remove(Tree(tree.team, tree.member, tree.path))
+    places.pool.discard(tree.path)
     if not places.lacks_repository():
-        for kind in ("trees", "offers", "heads"):
-            places.let_go(tree.team, f"{kind}/{tree.member}")
+        places.let_go_of(Tree(tree.team, tree.member, tree.path))
 
 
 def _remove_unfinished(place: Path, places: TreePlaces, team: str | None) -> None:

@@ -67,24 +67,24 @@ class GitProgram:
         cwd: Path | None = None,
     ) -> tuple[int, str]:
         """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
-        status, printed = self._run(words, stdin, text, fails, seconds, cwd)
+        given = text.encode(errors="surrogateescape") if text is not None else None
+        status, printed = self._run(words, stdin, given, fails, seconds, cwd)
         return status, printed.decode(errors="replace")
 
-    def data(self, *words: str) -> bytes:
-        """Run git and return what it printed, as it is. Raises GitFailed."""
-        return self._run(words)[1]
+    def data(self, *words: str, given: bytes | None = None) -> bytes:
+        """Run git and return what it printed, as it is. `given`: what it reads. Raises GitFailed."""
+        return self._run(words, given=given)[1]
 
     def _run(
         self,
         words: tuple[str, ...],
         stdin: IO[bytes] | int | None = None,
-        text: str | None = None,
+        given: bytes | None = None,
         fails: tuple[int, ...] = (),
         seconds: float = SECONDS,
         cwd: Path | None = None,
     ) -> tuple[int, bytes]:
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
-        given = text.encode() if text is not None else None
         try:
             ran = subprocess.run(
                 command,

@@ -7,12 +7,13 @@ comes out as one file of packed objects. Git checks these one by one before it t
 import logging
 import os
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from anyio import to_thread
 
-from deskmate.core.agent.merge_texts import setup_failed
+from deskmate.core.agent.merge_texts import filter_failed, setup_failed
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
@@ -21,6 +22,7 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.team_branch import TeamBranch
+from deskmate.workspace.trees.tree_places import UNFILTERED
 from deskmate.workspace.workspace_files import opened
 
 _LOG = logging.getLogger(__name__)
@@ -126,19 +128,52 @@ NO_SETUP = TreeSetup()
 
 
 async def set_up(workspace: LocalWorkspace, command: str, member: str) -> str:
-    """Run a command in a member's tree, unless it ran there before. Return what the member must know if it failed.
+    """Convert files with the user's filters, and run a command, each once in a tree. Return what the member must know.
 
-    The user is told, too. The command has the same limits as one of the member.
+    The user is told, too, if something fails. What runs here has the same limits as a command of the member.
     """
-    if not command or (Path(workspace.root) / _MARK).exists():
-        return ""
+    root = Path(workspace.root)
+    found = [await _convert(workspace, member)] if (root / UNFILTERED).exists() else []
+    if command and not (root / _MARK).exists():
+        found.append(await _run_setup(workspace, command, member))
+    return "\n".join(filter(None, found))
+
+
+async def _run_setup(workspace: LocalWorkspace, command: str, member: str) -> str:
     lines = (f"({command}", ")", "ended=$?", f"touch {_MARK}", "exit $ended")
-    try:
-        ran = await workspace.run("\n".join(lines), timeout_seconds=_SETUP_SECONDS, blob=f"{member}-setup.txt")
-    except ToolError as error:
-        ran = Ran(None, "", str(error))
+    ran = await _run(workspace, lines, _SETUP_SECONDS, f"{member}-setup.txt")
     if ran.exit == 0:
         return ""
     how = ran.ended or f"exit status {ran.exit}"
     _LOG.warning("The setup command failed in the tree of '%s' with %s: %s", member, how, ran.output.strip()[-500:])
     return setup_failed(command, how, ran.output)
+
+
+async def _convert(workspace: LocalWorkspace, member: str) -> str:
+    """Let git write the files again that a filter converts. If that fails, they stay as git stores them."""
+    lines = (
+        # Git would take what it has written as up to date.
+        f"xargs -0 rm -f -- < {UNFILTERED}",
+        f"{SAFE_GIT} checkout-index -q -z --stdin < {UNFILTERED}",
+        "ended=$?",
+        "if [ $ended != 0 ]; then",
+        "  mkdir -p .git/info && echo '* -filter' > .git/info/attributes",
+        f"  {SAFE_GIT} checkout-index -f -q -z --stdin < {UNFILTERED}",
+        "fi",
+        f"{SAFE_GIT} update-index -q --refresh",
+        "test $ended = 0 || rm -f .git/info/attributes",
+        f"rm -f {UNFILTERED}",
+        "exit $ended",
+    )
+    ran = await _run(workspace, lines, _SETUP_SECONDS, f"{member}-filters.txt")
+    if ran.exit == 0:
+        return ""
+    _LOG.warning("A filter of git failed in the tree of '%s': %s", member, ran.output.strip()[-500:])
+    return filter_failed(ran.output)
+
+
+async def _run(workspace: LocalWorkspace, lines: Sequence[str], seconds: float, blob: str) -> Ran:
+    try:
+        return await workspace.run("\n".join(lines), timeout_seconds=seconds, blob=blob)
+    except ToolError as error:
+        return Ran(None, "", str(error))

@@ -18,7 +18,10 @@ from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import resolved
+from deskmate.workspace.trees.filters.git_filters import converted_files, filter_name, filtered_files, filters_of
 from deskmate.workspace.trees.git_program import GitProgram, missing
+from deskmate.workspace.trees.pool.tree_pool import TreePool
+from deskmate.workspace.trees.pool.tree_remains import take_out
 from deskmate.workspace.trees.team_branch import TEAM_REFS
 from deskmate.workspace.workspace_files import opened
 
@@ -30,6 +33,13 @@ _COPIED = ("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "cor
 # The user's list of ignored files that every tree gets a copy of, in the syntax of .gitignore.
 INCLUDE = ".worktreeinclude"
 _MAX_INCLUDED, _MAX_INCLUDED_BYTES = 1000, 100_000_000
+# Files of a tree that a filter has not converted yet. It runs in the sandbox: see `own_tree`.
+UNFILTERED = ".git/deskmate-unfiltered"
+_UNFILTERED, _AS_STORED = "* -filter\n", "* -text -filter -ident -working-tree-encoding\n"
+# With these settings, git writes line ends that it does not store.
+_CRLF = frozenset({("core.autocrlf", "true"), ("core.eol", "crlf")})
+_CHECK_OUT_SECONDS = 900.0
+_NAMED = 5
 # By these, git knows that a merge, a rebase or a cherry-pick is not finished.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
@@ -63,6 +73,7 @@ class TreePlaces:
         self.checkout = found.checkout if found else workspace
         self.repository = found.path if found else workspace
         self.git = GitProgram(self.repository, environ)
+        self.pool = TreePool(self.folder)
         self.user_git = GitProgram(self.checkout, environ)
 
     def refusal(self) -> str:
@@ -73,7 +84,21 @@ class TreePlaces:
             return "this repository has submodules"
         if under_way := self.under_way():
             return f"a merge or rebase is under way in this repository ({under_way})"
-        return ""
+        return self._lacks_filter()
+
+    def _lacks_filter(self) -> str:
+        """Return why trees would have the wrong content in files that go through a filter. Empty if they would not."""
+        foreign = filters_of(self.user_git).foreign
+        files = filtered_files(self.user_git, self.workspace, foreign) if foreign else {}
+        if not files:
+            return ""
+        name = files[min(files)]
+        named = ", ".join(sorted(files)[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
+        return (
+            f"git converts {named} with the filter '{name}', which only the settings of this repository have. "
+            f"Deskmate runs filters of your own settings. If you trust this one, set filter.{name}.clean and "
+            f"filter.{name}.smudge with git config --global"
+        )
 
     def lacks_repository(self) -> str:
         """Return why git cannot merge here at all. Empty if it can."""
@@ -104,8 +129,14 @@ class TreePlaces:
             return place
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = place.parent / f"{_UNFINISHED}{member}"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=0o700)
+        if sparse and unfinished.exists():
+            # Few files: these are made faster than compared.
+            self.pool.discard(unfinished)
+        if not (unfinished.is_dir() or (not sparse and self.pool.take(unfinished))):
+            unfinished.mkdir(mode=0o700)
+        unfinished.chmod(0o700)
+        listed = self.git.data("ls-tree", "-r", "-z", "--full-tree", commit)
+        take_out(os.fsencode(unfinished), listed, self.pool.discard)
         self._fill(unfinished, commit, sparse)
         self._include(unfinished)
         os.rename(unfinished, place)
@@ -152,6 +183,34 @@ class TreePlaces:
         return {name for name in printed.split("\0") if name}
 
     def _fill(self, tree: Path, commit: str, sparse: Sequence[str]) -> None:
+        git, settings = self._new_repository(tree), self._settings()
+        for key, value in settings.items():
+            git.run("config", key, value)
+        here = ("-c", "core.bare=false", f"--work-tree={tree}")
+        attributes = tree / ".git/info/attributes"
+        if sparse:
+            git.run(*here, "sparse-checkout", "set", "--cone", *sparse, cwd=tree)
+        else:
+            git.run(*here, "read-tree", commit)
+            if len(os.listdir(tree)) > 1 and not _CRLF.intersection(settings.items()):
+                # Of what the last member left, git keeps the files that are byte by byte as it stores them.
+                attributes.write_text(_AS_STORED)
+                git.run(*here, "update-index", "-q", "--refresh", fails=(1,), seconds=_CHECK_OUT_SECONDS, cwd=tree)
+                attributes.unlink()
+                for name in converted_files(git, tree):
+                    (tree / name).unlink(missing_ok=True)
+        # Filters are programs. They run in the sandbox of the member, before it begins.
+        attributes.write_text(_UNFILTERED)
+        git.run(*here, "checkout", "--quiet", "--force", "--detach", commit, seconds=_CHECK_OUT_SECONDS)
+        attributes.unlink()
+        if names := {filter_name(key) for key in settings if key.startswith("filter.")}:
+            # A tree with some folders has only the files there.
+            files = [name for name in filtered_files(git, tree, names) if os.path.lexists(tree / name)]
+            if files:
+                listed = "".join(f"{name}\0" for name in files)
+                (tree / UNFILTERED).write_bytes(listed.encode(errors="surrogateescape"))
+
+    def _new_repository(self, tree: Path) -> GitProgram:
         (tree / ".git").mkdir()
         git = GitProgram(tree / ".git", self.environ)
         format_ = self.git.line("rev-parse", "--show-object-format")
@@ -162,21 +221,21 @@ class TreePlaces:
         (tree / ".git/info/exclude").write_text("/.teams/\n/.tasks/\n")
         if (self.repository / "shallow").exists():
             shutil.copyfile(self.repository / "shallow", tree / ".git/shallow")
+        return git
+
+    def _settings(self) -> dict[str, str]:
+        """Return the settings of git in every tree."""
         identity = self.git.identity()
         settings = {"user.name": identity["GIT_AUTHOR_NAME"], "user.email": identity["GIT_AUTHOR_EMAIL"]}
         settings |= {"remote.origin.url": str(self.repository), "gc.auto": "0", "core.bare": "false"}
         settings |= {key: value for key in _COPIED if (value := self.git.run("config", key, fails=(1,))[1].strip())}
-        for key, value in settings.items():
-            git.run("config", key, value)
-        here = ("-c", "core.bare=false", f"--work-tree={tree}")
-        if sparse:
-            git.run(*here, "sparse-checkout", "set", "--cone", *sparse, cwd=tree)
-        git.run(*here, "checkout", "--quiet", "--detach", commit, seconds=900)
+        # Those that the user has for this folder only would not apply in another one.
+        return settings | filters_of(self.user_git).users
 
     def trees(self) -> Iterator[Tree]:
         """Yield every tree of this workspace."""
         for team in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
-            for place in sorted(team.iterdir()):
+            for place in sorted(team.iterdir()) if not self.pool.owns(team) else ():
                 if not place.name.startswith(_UNFINISHED):
                     yield Tree(team.name, place.name, place)
 
@@ -191,6 +250,11 @@ class TreePlaces:
         for name in self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines():
             self.git.run("update-ref", "-d", name)
 
+    def let_go_of(self, tree: Tree) -> None:
+        """Delete the refs that keep commits for one tree."""
+        for kind in ("trees", "offers", "heads"):
+            self.let_go(tree.team, f"{kind}/{tree.member}")
+
     def remove_unfinished(self, team: str) -> None:
         """Remove what is left of trees that were not completely made or removed, and the team's folder if it is empty.
 
@@ -198,13 +262,10 @@ class TreePlaces:
         """
         folder = self.folder / known_name(team, "team")
         for place in folder.glob(f"{_UNFINISHED}*"):
-            shutil.rmtree(place)
+            self.pool.discard(place)
         with suppress(OSError):
             folder.rmdir()
 
-    def remove(self, tree: Tree) -> None:
-        """Remove a tree. If that is interrupted, the rest has a name of its own and is removed with the next one."""
-        gone = tree.path.parent / f"{_UNFINISHED}{tree.member}"
-        shutil.rmtree(gone, ignore_errors=True)
-        os.rename(tree.path, gone)
-        shutil.rmtree(gone)
+    def renew(self, tree: Tree) -> None:
+        """Let the next `create` make a tree again, from what is in it."""
+        os.rename(tree.path, tree.path.parent / f"{_UNFINISHED}{tree.member}")
