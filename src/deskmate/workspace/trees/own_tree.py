@@ -56,7 +56,7 @@ class OwnTree:
         commit = await to_thread.run_sync(head_commit, self._root)
         if commit is None:
             raise ToolError("Your tree has no commit: its .git folder is damaged. Tell the lead.")
-        await to_thread.run_sync(self._take, commit)
+        await to_thread.run_sync(self._take, commit, tip)
         return commit
 
     async def _commit(self, message: str, tip: str) -> None:
@@ -76,11 +76,12 @@ class OwnTree:
         if ran.exit != 0:
             raise ToolError(f"Your changes could not be committed: {ran.output.strip() or ran.ended}")
 
-    def _take(self, commit: str) -> None:
+    def _take(self, commit: str, tip: str) -> None:
         with resolved(self._root, _PACK) as place, opened(place) as fd, os.fdopen(os.dup(fd), "rb") as pack:
             self._branch.take_in(pack, commit, f"offers/{self._member}")
         with suppress(OSError):
             os.unlink(self._root / _PACK)
+        self._branch.take_large_files(self._root, commit, tip)
 
     async def is_merged(self, commit: str) -> bool:
         """Tell whether the work of a commit is in the branch."""
@@ -154,13 +155,12 @@ async def _convert(workspace: LocalWorkspace, member: str) -> str:
     lines = (
         # Git would take what it has written as up to date.
         f"xargs -0 rm -f -- < {UNFILTERED}",
-        f"{SAFE_GIT} checkout-index -q -z --stdin < {UNFILTERED}",
+        f"{SAFE_GIT} checkout-index -u -q -z --stdin < {UNFILTERED}",
         "ended=$?",
         "if [ $ended != 0 ]; then",
         "  mkdir -p .git/info && echo '* -filter' > .git/info/attributes",
-        f"  {SAFE_GIT} checkout-index -f -q -z --stdin < {UNFILTERED}",
+        f"  {SAFE_GIT} checkout-index -f -u -q -z --stdin < {UNFILTERED}",
         "fi",
-        f"{SAFE_GIT} update-index -q --refresh",
         "test $ended = 0 || rm -f .git/info/attributes",
         f"rm -f {UNFILTERED}",
         "exit $ended",

@@ -6,12 +6,14 @@ safe.
 """
 
 import re
+from pathlib import Path
 from typing import IO
 
 from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
 from deskmate.workspace.git.plain_merge import PlainMerge
+from deskmate.workspace.trees.filters.lfs_objects import take_large_files
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
 # A member that offers more than this at once probably committed a build or a download.
@@ -73,6 +75,10 @@ class TeamBranch:
         # Fails if an object is missing.
         self._git.run("rev-list", "--objects", "--quiet", commit, "--not", "--branches", "--tags")
         self.keep(what, commit)
+
+    def take_large_files(self, tree: Path, commit: str, tip: str) -> None:
+        """Take the content of large files that a commit of a tree adds into the repository. Raises ToolError."""
+        take_large_files(self._git, tree, commit, tip)
 
     def contains(self, commit: str, tip: str) -> bool:
         """Tell whether the work of a commit is in the branch: itself, or every change of it as another commit."""

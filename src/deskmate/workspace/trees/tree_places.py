@@ -18,7 +18,13 @@ from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import resolved
-from deskmate.workspace.trees.filters.git_filters import converted_files, filter_name, filtered_files, filters_of
+from deskmate.workspace.trees.filters.git_filters import (
+    converted_files,
+    filter_name,
+    filtered_files,
+    filters_of,
+    foreign_sentence,
+)
 from deskmate.workspace.trees.git_program import GitProgram, missing
 from deskmate.workspace.trees.pool.tree_pool import TreePool
 from deskmate.workspace.trees.pool.tree_remains import take_out
@@ -39,7 +45,6 @@ _UNFILTERED, _AS_STORED = "* -filter\n", "* -text -filter -ident -working-tree-e
 # With these settings, git writes line ends that it does not store.
 _CRLF = frozenset({("core.autocrlf", "true"), ("core.eol", "crlf")})
 _CHECK_OUT_SECONDS = 900.0
-_NAMED = 5
 # By these, git knows that a merge, a rebase or a cherry-pick is not finished.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
@@ -90,15 +95,7 @@ class TreePlaces:
         """Return why trees would have the wrong content in files that go through a filter. Empty if they would not."""
         foreign = filters_of(self.user_git).foreign
         files = filtered_files(self.user_git, self.workspace, foreign) if foreign else {}
-        if not files:
-            return ""
-        name = files[min(files)]
-        named = ", ".join(sorted(files)[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
-        return (
-            f"git converts {named} with the filter '{name}', which only the settings of this repository have. "
-            f"Deskmate runs filters of your own settings. If you trust this one, set filter.{name}.clean and "
-            f"filter.{name}.smudge with git config --global"
-        )
+        return foreign_sentence(files) if files else ""
 
     def lacks_repository(self) -> str:
         """Return why git cannot merge here at all. Empty if it can."""

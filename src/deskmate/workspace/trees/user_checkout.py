@@ -18,6 +18,7 @@ from pathlib import Path
 from deskmate.errors import Refused
 from deskmate.fs.private_folder import try_lock, wait_lock
 from deskmate.fs.safe_files import create_file
+from deskmate.workspace.trees.filters.git_filters import without_foreign
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -32,7 +33,7 @@ class UserCheckout:
 
     def __init__(self, places: TreePlaces) -> None:
         self._folder, self._root = places.checkout, places.workspace
-        self._git, self._copy = places.user_git, places.checkout / _COPY
+        self._git, self._copy = without_foreign(places.user_git), places.checkout / _COPY
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -5,14 +5,17 @@ the user's choice. Those in the settings of one repository may have come with it
 runs them.
 """
 
-from collections.abc import Collection
+import os
+import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from deskmate.core.values import frozen
-from deskmate.workspace.trees.git_program import GitProgram
+from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
 _SETTINGS = r"^filter\..*\.(clean|smudge|process|required)$"
-_USERS = ("system", "global", "command")
+_USERS = ("system", "global")
+_NAMED = 5
 # What makes git write something else than it stores.
 _CONVERTING = ("filter", "ident", "working-tree-encoding", "eol")
 # With these, git stores what it writes.
@@ -45,10 +48,9 @@ def filter_name(key: str) -> str:
     return key.removeprefix("filter.").rpartition(".")[0]
 
 
-def filtered_files(git: GitProgram, tree: Path, names: Collection[str] | None = None) -> dict[str, str]:
-    """Return the files in the index of a checkout that go through a filter, with its name. `names`: only of these."""
-    found = _attributes(git, tree, ("filter",))
-    return {path: value for path, value in found if names is None or value in names}
+def filtered_files(git: GitProgram, tree: Path, names: Collection[str]) -> dict[str, str]:
+    """Return the files in the index of a checkout that go through one of these filters, with its name."""
+    return {path: value for path, value in _attributes(git, tree, ("filter",)) if value in names}
 
 
 def converted_files(git: GitProgram, tree: Path) -> set[str]:
@@ -56,13 +58,72 @@ def converted_files(git: GitProgram, tree: Path) -> set[str]:
     return {path for path, _ in _attributes(git, tree, _CONVERTING)}
 
 
-def _attributes(git: GitProgram, tree: Path, names: tuple[str, ...]) -> list[tuple[str, str]]:
+def _attributes(
+    git: GitProgram, tree: Path, names: tuple[str, ...], files: Collection[str] | None = None
+) -> list[tuple[str, str]]:
     here = ("-c", "core.bare=false", f"--work-tree={tree}")
-    listed = git.data(*here, "ls-files", "-z")
-    printed = git.data(*here, "check-attr", "-z", "--cached", "--stdin", *names, given=listed).split(b"\0")
+    listed = _lines(files) if files is not None else git.data(*here, "ls-files", "-z", cwd=tree)
+    words = ("check-attr", "-z", "--cached", "--stdin", *names)
+    printed = git.data(*here, *words, given=listed, cwd=tree).split(b"\0")
     found = zip(printed[::3], printed[2::3], strict=False)
-    return [(_text(path), _text(value)) for path, value in found if value not in _PLAIN]
+    return [(os.fsdecode(path), os.fsdecode(value)) for path, value in found if value not in _PLAIN]
 
 
-def _text(data: bytes) -> str:
-    return data.decode(errors="surrogateescape")
+def _lines(names: Collection[str]) -> bytes:
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+# -- in the folder of the user --------------------------------------------------------------------
+
+
+def without_foreign(git: GitProgram) -> GitProgram:
+    """Return git that runs none of the filters that only the settings of the repository have."""
+    settings = dict[str, str]()
+    for name in filters_of(git).foreign:
+        settings |= {f"filter.{name}.{part}": "" for part in ("clean", "smudge", "process")}
+        settings[f"filter.{name}.required"] = "false"
+    return git.overriding(settings) if settings else git
+
+
+def not_writable(git: GitProgram, root: Path, one: str, other: str) -> str:
+    """Return why git cannot write the files in which two commits differ. Empty if it can.
+
+    Git deletes a file before it runs its filter. So the filters of the user run first on files that nobody needs.
+    """
+    filters = filters_of(git)
+    if not (filters.users or filters.foreign):
+        return ""
+    printed = git.data("diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", one, other)
+    changed = [os.fsdecode(name) for name in printed.split(b"\0") if name]
+    with tempfile.TemporaryDirectory(prefix="deskmate-filters-") as folder:
+        trial = git.with_index(Path(folder, "index"))
+        trial.run("read-tree", other)
+        found = dict(_attributes(trial, root, ("filter",), changed))
+        foreign = {name: value for name, value in found.items() if value in filters.foreign}
+        if foreign:
+            return foreign_sentence(foreign)
+        own = {filter_name(key) for key in filters.users}
+        names = [name for name, value in found.items() if value in own]
+        here = ("-c", "core.bare=false", f"--work-tree={root}")
+        words = ("checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/files/")
+        try:
+            trial.data(*here, *words, given=_lines(names), cwd=root)
+        except GitFailed as error:
+            return f"a filter of your git failed for {listed(names)}: {error}"
+    return ""
+
+
+def foreign_sentence(files: Mapping[str, str]) -> str:
+    """Return why files cannot be converted. `files`: with the names of their filters."""
+    name = files[min(files)]
+    return (
+        f"git converts {listed(files)} with the filter '{name}', which only the settings of this repository have. "
+        f"Deskmate runs filters of your own settings. If you trust this one, set filter.{name}.clean and "
+        f"filter.{name}.smudge with git config --global"
+    )
+
+
+def listed(names: Collection[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(sorted(names)[:_NAMED])}{more}"
