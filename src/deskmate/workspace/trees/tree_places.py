@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,6 +34,8 @@ from deskmate.workspace.workspace_files import opened
 FOLDER = "trees"
 # Names of trees that are being made or removed. No member can have such a name.
 _UNFINISHED = ".unfinished-"
+# Says which workspace the trees beside it are of: it may be moved or deleted.
+_NOTE = ".workspace"
 # What git does differently in one repository than in another, as far as files are concerned.
 _COPIED = ("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks")
 # The user's list of ignored files that every tree gets a copy of, in the syntax of .gitignore.
@@ -125,6 +127,7 @@ class TreePlaces:
         if place.is_dir():
             return place
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.folder / _NOTE).write_text(f"{self.workspace}\n", errors="surrogateescape")
         unfinished = place.parent / f"{_UNFINISHED}{member}"
         if sparse and unfinished.exists():
             # Few files: these are made faster than compared.
@@ -232,9 +235,37 @@ class TreePlaces:
     def trees(self) -> Iterator[Tree]:
         """Yield every tree of this workspace."""
         for team in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
-            for place in sorted(team.iterdir()) if not self.pool.owns(team) else ():
+            for place in sorted(team.iterdir()) if team.is_dir() and not self.pool.owns(team) else ():
                 if not place.name.startswith(_UNFINISHED):
                     yield Tree(team.name, place.name, place)
+
+    def unfinished(self) -> Iterator[Path]:
+        """Yield what is left of trees that were not completely made."""
+        for team in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
+            if not self.pool.owns(team):
+                yield from sorted(team.glob(f"{_UNFINISHED}*"))
+
+    def refs_without_tree(self, team: str) -> list[str]:
+        """Return the refs that keep commits for trees of a team which are not there."""
+        where = f"{TEAM_REFS}/{known_name(team, 'team')}"
+        # Offers stay: the merge queue may have to merge them yet.
+        names = self.git.run("for-each-ref", "--format=%(refname)", f"{where}/trees/", f"{where}/heads/")[1]
+        return [name for name in names.splitlines() if not self.of(team, name.rpartition("/")[2]).is_dir()]
+
+    def forget(self, refs: Iterable[str]) -> None:
+        """Delete refs."""
+        for name in refs:
+            self.git.run("update-ref", "-d", name)
+
+    def gone_workspaces(self) -> list[tuple[str, Path]]:
+        """Return the workspaces that no longer exist and that have trees, with the folder of these."""
+        found = list[tuple[str, Path]]()
+        for note in sorted(self.folder.parent.glob(f"*/{_NOTE}")):
+            with suppress(OSError):
+                workspace = note.read_text(errors="surrogateescape").rstrip("\n")
+                if not os.path.lexists(workspace):
+                    found.append((workspace, note.parent))
+        return found
 
     def teams_with_refs(self) -> list[str]:
         """Return the teams for which git keeps commits in this repository."""
@@ -244,24 +275,25 @@ class TreePlaces:
     def let_go(self, team: str, below: str = "") -> None:
         """Delete the refs that keep commits of a team, all of them or those below a name."""
         where = f"{TEAM_REFS}/{known_name(team, 'team')}/{below}"
-        for name in self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines():
-            self.git.run("update-ref", "-d", name)
+        self.forget(self.git.run("for-each-ref", "--format=%(refname)", where)[1].splitlines())
 
     def let_go_of(self, tree: Tree) -> None:
         """Delete the refs that keep commits for one tree."""
         for kind in ("trees", "offers", "heads"):
             self.let_go(tree.team, f"{kind}/{tree.member}")
 
-    def remove_unfinished(self, team: str) -> None:
-        """Remove what is left of trees that were not completely made or removed, and the team's folder if it is empty.
+    def remove_unfinished(self, team: str) -> int:
+        """Remove trees that were not completely made, and the team's folder if it is empty. Return how many there were.
 
         Call it only while no process runs the team.
         """
         folder = self.folder / known_name(team, "team")
-        for place in folder.glob(f"{_UNFINISHED}*"):
+        found = list(folder.glob(f"{_UNFINISHED}*"))
+        for place in found:
             self.pool.discard(place)
         with suppress(OSError):
             folder.rmdir()
+        return len(found)
 
     def renew(self, tree: Tree) -> None:
         """Let the next `create` make a tree again, from what is in it."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from deskmate.errors import ToolError
+from deskmate.fs.disk_calls import Files
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.git_program import GitProgram
 from deskmate.workspace.workspace_files import opened
@@ -71,7 +72,7 @@ def _copy(source: IO[bytes], target: Path, oid: str) -> None:
                 made.update(chunk)
                 copy.write(chunk)
             copy.flush()
-            os.fsync(copy.fileno())
+            Files().sync(copy.fileno())
         if made.hexdigest() != oid:
             raise ToolError(f"The large file {oid[:12]} in your tree is damaged. Add the file again with git add.")
         os.replace(unfinished, target)
