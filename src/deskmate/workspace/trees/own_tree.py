@@ -21,6 +21,7 @@ from deskmate.workspace.git.revisions import head_commit
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.git_program import SAFE_GIT
+from deskmate.workspace.trees.snapshot_script import new_repositories
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import UNFILTERED
 from deskmate.workspace.workspace_files import opened
@@ -31,7 +32,10 @@ _SETUP_SECONDS = 900.0
 _PACK = ".git/deskmate.pack"
 # Made inside the sandbox once the user's setup command has ended there.
 _MARK = ".git/deskmate-setup"
-_UNRESOLVED = 3
+_UNRESOLVED, _INNER = 3, 4
+_NAMES = "repositories: "
+# A git that was killed leaves these. No git runs in a tree before its member begins.
+_LOCKS = (".git/index.lock", ".git/HEAD.lock", ".git/config.lock")
 
 
 class OwnTree:
@@ -52,6 +56,11 @@ class OwnTree:
         Raises ToolError if a merge left conflict markers in files, or if git fails.
         """
         tip = await self._tip()
+        if not await to_thread.run_sync(self._root.is_dir):
+            raise ToolError(
+                f"Your tree {self._root} is gone: somebody deleted it. What you had not merged is lost. Tell the lead. "
+                "A new teammate gets a new tree."
+            )
         await self._commit(message, tip)
         commit = await to_thread.run_sync(head_commit, self._root)
         if commit is None:
@@ -66,6 +75,13 @@ class OwnTree:
             " | xargs -0 -r grep -lE '^(<<<<<<<|>>>>>>>)( |$)' -- || true)",
             f'if [ -n "$unmerged" ]; then echo "$unmerged"; exit {_UNRESOLVED}; fi',
             f"{SAFE_GIT} add --sparse -A -- .",
+            f"base=$(git merge-base HEAD {tip})",
+            f"inner=$({new_repositories('$base')} | tr '\\0' '\\n')",
+            'if [ -n "$inner" ]; then',
+            # Otherwise they stay in the index, also when they are ordinary folders again.
+            f"  {new_repositories('$base')} | {SAFE_GIT} update-index -z --force-remove --stdin",
+            f'  echo "{_NAMES}$inner"; exit {_INNER}',
+            "fi",
             "if ! git diff --cached --quiet || [ -e .git/MERGE_HEAD ]; then",
             f"  {SAFE_GIT} commit -q --no-verify --cleanup=verbatim -m {shlex.quote(message)}",
             "fi",
@@ -73,6 +89,11 @@ class OwnTree:
         )
         if ran.exit == _UNRESOLVED:
             raise ToolError(f"These files still have conflict markers: {ran.output.strip()}. Resolve them first.")
+        if ran.exit == _INNER:
+            raise ToolError(
+                f"These folders are git repositories of their own and cannot be merged: {_after_mark(ran.output)}. "
+                "Remove the .git of each, or name the folder in .gitignore."
+            )
         if ran.exit != 0:
             raise ToolError(f"Your changes could not be committed: {ran.output.strip() or ran.ended}")
 
@@ -114,6 +135,11 @@ class OwnTree:
         return await self._workspace.run("\n".join(lines), timeout_seconds=SECONDS, blob=name)
 
 
+def _after_mark(output: str) -> str:
+    """Return the names in an output, on one line. Git may have printed warnings before."""
+    return ", ".join(output.rpartition(_NAMES)[2].split("\n")).strip(", ")
+
+
 # -- setting it up --------------------------------------------------------------------------------
 
 
@@ -134,6 +160,8 @@ async def set_up(workspace: LocalWorkspace, command: str, member: str) -> str:
     The user is told, too, if something fails. What runs here has the same limits as a command of the member.
     """
     root = Path(workspace.root)
+    if locks := [name for name in _LOCKS if (root / name).exists()]:
+        await _run(workspace, [f"rm -f {' '.join(locks)}"], SECONDS, f"{member}-locks.txt")
     found = [await _convert(workspace, member)] if (root / UNFILTERED).exists() else []
     if command and not (root / _MARK).exists():
         found.append(await _run_setup(workspace, command, member))

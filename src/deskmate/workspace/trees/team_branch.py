@@ -46,11 +46,20 @@ class TeamBranch:
         """Let the branch begin at a commit, unless it exists. Return where it is."""
         try:
             self._set_ref(self._ref, commit, "", why=f"deskmate: team {self._team} begins")
-        except GitFailed:
+        except GitFailed as error:
             if (tip := self.tip()) is None:
-                raise
+                raise ToolError(self._not_begun(str(error))) from error
             return tip
         return commit
+
+    def _not_begun(self, error: str) -> str:
+        below = self._git.run("for-each-ref", "--format=%(refname:short)", f"{self._ref}/")[1].split()
+        if not below:
+            return f"The branch {self.name} cannot be created: {error}"
+        return (
+            f"The branch {self.name} cannot be created, because there is a branch {below[0]}. Rename that one: "
+            f"git branch -m {below[0]} NEW-NAME"
+        )
 
     def keep(self, what: str, commit: str) -> None:
         """Keep a commit and all before it from being collected."""

@@ -7,6 +7,7 @@ member can write is shared. Git's objects are read from the repository and never
 import hashlib
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from deskmate.core.log.names import known_name
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular
-from deskmate.workspace.git.repositories import git_folder
+from deskmate.workspace.git.repositories import git_folder, is_git_folder, named_by
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.trees.filters.git_filters import (
     converted_files,
@@ -91,7 +92,33 @@ class TreePlaces:
             return "this repository has submodules"
         if under_way := self.under_way():
             return f"a merge or rebase is under way in this repository ({under_way})"
-        return self._lacks_filter()
+        if self._is_of_another_user():
+            return (
+                "this repository belongs to another user. To allow git to work here, run: "
+                f"git config --global --add safe.directory {shlex.quote(str(self.workspace))}"
+            )
+        if self.git.commit_of("refs/heads/deskmate"):
+            return (
+                "a branch is named deskmate, so git cannot create branches such as deskmate/main. Rename it: "
+                "git branch -m deskmate NEW-NAME"
+            )
+        return self._lacks_filter() or self._collides()
+
+    def _is_of_another_user(self) -> bool:
+        """Tell whether git refuses to work here, as it does inside a sandbox, because of who owns the folders."""
+        owners = {os.stat(path).st_uid for path in (self.workspace, self.checkout, self.repository)}
+        mine = {os.geteuid()} | ({int(sudo)} if (sudo := self.environ.get("SUDO_UID", "")).isdigit() else set())
+        # Git does not look into the repository for this.
+        words = ("config", "--show-scope", "-z", "--get-all", "safe.directory")
+        fields = self.user_git.run(*words, fails=(1,))[1].split("\0") if owners - mine else ["system", "*"]
+        allowed = {value for scope, value in zip(fields[::2], fields[1::2], strict=False) if scope != "local"}
+        return allowed.isdisjoint(("*", str(self.workspace)))
+
+    def _collides(self) -> str:
+        """Return which files are one file on this disk. Empty if there are none, as nearly everywhere."""
+        if self.user_git.run("config", "core.ignoreCase", fails=(1,))[1].strip() != "true":
+            return ""
+        return collision(self.user_git.data("ls-tree", "-r", "-z", "--full-tree", "HEAD"))
 
     def _lacks_filter(self) -> str:
         """Return why trees would have the wrong content in files that go through a filter. Empty if they would not."""
@@ -103,6 +130,9 @@ class TreePlaces:
         """Return why git cannot merge here at all. Empty if it can."""
         found = git_folder(self.workspace)
         if found is None:
+            elsewhere = named_by(self.workspace / ".git")
+            if elsewhere and is_git_folder(elsewhere):
+                return f"the file .git here names a repository in another folder, {elsewhere}. Work in a clone of it"
             return "this folder is not the top of a git repository"
         if found.path == self.workspace:
             return "this is a bare repository"
@@ -137,7 +167,7 @@ class TreePlaces:
         unfinished.chmod(0o700)
         listed = self.git.data("ls-tree", "-r", "-z", "--full-tree", commit)
         take_out(os.fsencode(unfinished), listed, self.pool.discard)
-        self._fill(unfinished, commit, sparse)
+        self._fill(unfinished, commit, listed, sparse)
         self._include(unfinished)
         os.rename(unfinished, place)
         return place
@@ -182,8 +212,10 @@ class TreePlaces:
         printed = self.user_git.run(*here, *words, text="\0".join(asked), fails=(1,), cwd=self.workspace)[1]
         return {name for name in printed.split("\0") if name}
 
-    def _fill(self, tree: Path, commit: str, sparse: Sequence[str]) -> None:
+    def _fill(self, tree: Path, commit: str, listed: bytes, sparse: Sequence[str]) -> None:
         git, settings = self._new_repository(tree), self._settings()
+        if git.run("config", "core.ignoreCase", fails=(1,))[1].strip() == "true" and (why := collision(listed)):
+            raise ToolError(f"The tree cannot be made: {why}")
         for key, value in settings.items():
             git.run("config", key, value)
         here = ("-c", "core.bare=false", f"--work-tree={tree}")
@@ -207,8 +239,7 @@ class TreePlaces:
             # A tree with some folders has only the files there.
             files = [name for name in filtered_files(git, tree, names) if os.path.lexists(tree / name)]
             if files:
-                listed = "".join(f"{name}\0" for name in files)
-                (tree / UNFILTERED).write_bytes(listed.encode(errors="surrogateescape"))
+                (tree / UNFILTERED).write_bytes(b"".join(os.fsencode(name) + b"\0" for name in files))
 
     def _new_repository(self, tree: Path) -> GitProgram:
         (tree / ".git").mkdir()
@@ -216,7 +247,7 @@ class TreePlaces:
         format_ = self.git.line("rev-parse", "--show-object-format")
         # Not by `clone`: that would copy every branch and tag, and nobody needs them here.
         git.run("init", "--quiet", "--template=", f"--object-format={format_}")
-        (tree / ".git/objects/info/alternates").write_bytes(os.fsencode(self.repository / "objects") + b"\n")
+        (tree / ".git/objects/info/alternates").write_bytes(_quoted(self.repository / "objects") + b"\n")
         (tree / ".git/info").mkdir(exist_ok=True)
         (tree / ".git/info/exclude").write_text("/.teams/\n/.tasks/\n")
         if (self.repository / "shallow").exists():
@@ -298,3 +329,22 @@ class TreePlaces:
     def renew(self, tree: Tree) -> None:
         """Let the next `create` make a tree again, from what is in it."""
         os.rename(tree.path, tree.path.parent / f"{_UNFINISHED}{tree.member}")
+
+
+def collision(listed: bytes) -> str:
+    """Return which files of a commit differ only in case. `listed`: as `git ls-tree -r -z` prints it."""
+    seen = dict[str, str]()
+    for line in listed.split(b"\0"):
+        name = os.fsdecode(line.partition(b"\t")[2])
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            return f"{other} and {name} are one file on this disk. Rename one of them"
+    return ""
+
+
+def _quoted(path: Path) -> bytes:
+    """Return a path as git reads it from its list of alternates, where each has one line."""
+    name = os.fsencode(path)
+    if b"\n" not in name and not name.startswith((b'"', b"#")):
+        return name
+    return b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
