@@ -82,7 +82,13 @@ class TeamBranch:
         if self._git.commit_of(commit) is None:
             raise ToolError(f"The offered objects do not contain commit {commit[:12]}")
         # Fails if an object is missing.
-        self._git.run("rev-list", "--objects", "--quiet", commit, "--not", "--branches", "--tags")
+        listed = self._git.data("rev-list", "--objects", "--no-object-names", commit, "--not", "--branches", "--tags")
+        sizes = self._git.data("cat-file", "--batch-check=%(objectsize)", given=listed).split()
+        # A small pack may hold very large files.
+        if sum(map(int, sizes)) > MAX_PACK:
+            raise ToolError(
+                f"The offered files have more than {MAX_PACK // 1_000_000:,} MB. Commit fewer or smaller ones."
+            )
         self.keep(what, commit)
 
     def take_large_files(self, tree: Path, commit: str, tip: str) -> None:
