@@ -28,7 +28,7 @@ from deskmate.workspace.trees.filters.git_filters import (
 )
 from deskmate.workspace.trees.git_program import GitProgram, missing
 from deskmate.workspace.trees.pool.tree_pool import TreePool
-from deskmate.workspace.trees.pool.tree_remains import take_out
+from deskmate.workspace.trees.pool.tree_remains import has_attributes, take_out
 from deskmate.workspace.trees.team_branch import TEAM_REFS
 from deskmate.workspace.workspace_files import opened
 
@@ -159,11 +159,12 @@ class TreePlaces:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.folder / _NOTE).write_text(f"{self.workspace}\n", errors="surrogateescape")
         unfinished = place.parent / f"{_UNFINISHED}{member}"
-        if sparse and unfinished.exists():
-            # Few files: these are made faster than compared.
+        if not (sparse or unfinished.is_dir()):
+            self.pool.take(unfinished)
+        # With `sparse` there are few files, which are made faster than compared.
+        if os.path.lexists(unfinished) and (sparse or has_attributes(unfinished)):
             self.pool.discard(unfinished)
-        if not (unfinished.is_dir() or (not sparse and self.pool.take(unfinished))):
-            unfinished.mkdir(mode=0o700)
+        unfinished.mkdir(mode=0o700, exist_ok=True)
         unfinished.chmod(0o700)
         listed = self.git.data("ls-tree", "-r", "-z", "--full-tree", commit)
         take_out(os.fsencode(unfinished), listed, self.pool.discard)

@@ -4,13 +4,16 @@ On some disks, deleting many files makes the next ones slow to create. So trees 
 first moved out of the way. Every step is one rename: after a kill, a tree is either free, in use, or waits.
 """
 
+import logging
 import os
 import secrets
 import shutil
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
+_LOG = logging.getLogger(__name__)
 _FREE, _WAITING = ".free", ".deleted"
 MOST = 8
 _MOST_SECONDS = 14 * 86_400
@@ -60,8 +63,13 @@ class TreePool:
     def delete_waiting(self) -> None:
         """Delete what waits. This can take seconds for each tree, and may be interrupted."""
         for path in self.waiting():
-            with suppress(FileNotFoundError):
+            try:
                 _delete(path)
+            except FileNotFoundError:
+                # Another process deletes it too.
+                continue
+            except OSError as error:
+                _LOG.warning("%s cannot be deleted: %s", path, error)
 
     def clear(self) -> None:
         """Delete all free trees, and what waits."""
@@ -93,16 +101,7 @@ def _delete(path: Path) -> None:
         return
     try:
         shutil.rmtree(path)
-    except PermissionError:
-        # Package managers make folders that cannot be written, and their files cannot be removed.
-        _unlock(path)
-        shutil.rmtree(path)
-
-
-def _unlock(top: Path) -> None:
-    todo = [str(top)]
-    while todo:
-        folder = todo.pop()
-        os.chmod(folder, 0o700)
-        with os.scandir(folder) as entries:
-            todo += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except (PermissionError, RecursionError):
+        # Package managers make folders that cannot be written, and a member can make very deep ones.
+        for words in (("chmod", "-R", "u+rwx", "--", str(path)), ("rm", "-rf", "--", str(path))):
+            subprocess.run(words, check=False, capture_output=True)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 _LINK = b"120000"
 _PERMISSIONS = {b"100644": 0o666, b"100755": 0o777}
@@ -73,7 +74,7 @@ def _is_plain_folder(entry: "os.DirEntry[bytes]", usual: int) -> bool:
         return False
     if stat.S_IMODE(status.st_mode) != usual:
         os.chmod(entry.path, usual)
-    return not _has_attributes(entry.path)
+    return not has_attributes(entry.path)
 
 
 def _is_plain_file(entry: "os.DirEntry[bytes]", mode: bytes | None, now: float, usual: int) -> bool:
@@ -86,14 +87,15 @@ def _is_plain_file(entry: "os.DirEntry[bytes]", mode: bytes | None, now: float, 
     if mode == _LINK:
         return stat.S_ISLNK(status.st_mode)
     as_made = stat.S_IMODE(status.st_mode) == _PERMISSIONS.get(mode, 0) & usual
-    return stat.S_ISREG(status.st_mode) and as_made and not _has_attributes(entry.path)
+    return stat.S_ISREG(status.st_mode) and as_made and not has_attributes(entry.path)
 
 
 def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid()
 
 
-def _has_attributes(path: bytes) -> bool:
+def has_attributes(path: bytes | Path) -> bool:
+    """Tell whether a member has set extended attributes or access lists. Those of a folder pass to new files in it."""
     if sys.platform == "linux":
         # Some disks have none.
         with suppress(OSError):
