@@ -71,9 +71,16 @@ class GitProgram:
         status, printed = self._run(words, stdin, given, fails, seconds, cwd)
         return status, printed.decode(errors="replace")
 
-    def data(self, *words: str, given: bytes | None = None, cwd: Path | None = None) -> bytes:
+    def data(
+        self,
+        *words: str,
+        given: bytes | None = None,
+        fails: tuple[int, ...] = (),
+        seconds: float = SECONDS,
+        cwd: Path | None = None,
+    ) -> bytes:
         """Run git and return what it printed, as it is. `given`: what it reads. Raises GitFailed."""
-        return self._run(words, given=given, cwd=cwd)[1]
+        return self._run(words, given=given, fails=fails, seconds=seconds, cwd=cwd)[1]
 
     def _run(
         self,

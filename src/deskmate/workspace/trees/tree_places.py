@@ -336,7 +336,7 @@ def collision(listed: bytes) -> str:
     """Return which files of a commit differ only in case. `listed`: as `git ls-tree -r -z` prints it."""
     seen = dict[str, str]()
     for line in listed.split(b"\0"):
-        name = os.fsdecode(line.partition(b"\t")[2])
+        name = line.partition(b"\t")[2].decode(errors="replace")
         other = seen.setdefault(name.casefold(), name)
         if other != name:
             return f"{other} and {name} are one file on this disk. Rename one of them"

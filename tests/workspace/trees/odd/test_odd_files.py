@@ -160,3 +160,16 @@ def test_a_conflict_in_an_odd_name_goes_back_to_its_owner(tmp_path: Path) -> Non
         return await target.merge(merged, second, "Work", 2)
 
     assert isinstance(anyio.run(both), MergeConflict)
+
+
+def test_an_ignored_file_with_an_odd_name_is_not_overwritten(tmp_path: Path) -> None:
+    root = new(tmp_path / "work", {".gitignore": b"*.log\n"})
+    name = os.fsdecode(b"\xff.log")
+    (root / name).write_text("mine\n")
+
+    def add(tree: Path) -> None:
+        (tree / name).write_text("theirs\n")
+        git(tree, "add", "-f", name)
+
+    assert isinstance(RoundTrip(root).work(add), NotHandedOver)
+    assert (root / name).read_text() == "mine\n"

@@ -124,6 +124,7 @@ def foreign_sentence(files: Mapping[str, str]) -> str:
 
 
 def listed(names: Collection[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and how many more there are. Bytes that are not UTF-8 are replaced: records have none."""
+    shown = (os.fsencode(name).decode(errors="replace") for name in sorted(names)[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(sorted(names)[:_NAMED])}{more}"
+    return f"{', '.join(shown)}{more}"
