@@ -144,6 +144,25 @@ def test_a_filter_that_only_the_repository_has_does_not_run_when_work_is_handed_
     assert (repository.seen(), mark.exists()) == (before, False)
 
 
+def test_the_repository_cannot_exchange_a_filter_of_the_user(
+    repository: TreeRepository, home: Path, tmp_path: Path
+) -> None:
+    with_filter(repository)
+    mark = tmp_path / "mark"
+    repository.git("config", "filter.case.smudge", f"touch {mark}; cat")
+
+    async def work() -> str:
+        tree, _ = await made(repository, trees_of(repository))
+        return (tree / "a.case").read_text()
+
+    mark.unlink(missing_ok=True)
+    assert anyio.run(work) == "HELLO\n"
+    repository.merge_work({"a.case": "world\n"})
+    mark.unlink(missing_ok=True)
+    assert isinstance(repository.hand_over(), HandedOver)
+    assert ((repository.root / "a.case").read_text(), mark.exists()) == ("WORLD\n", False)
+
+
 def test_nothing_changes_at_the_hand_over_if_a_filter_of_the_user_fails(repository: TreeRepository, home: Path) -> None:
     with_filter(repository)
     repository.merge_work({"a.case": "world\n"})

@@ -24,23 +24,34 @@ _PLAIN = (b"unspecified", b"unset", b"lf", b"")
 
 @frozen
 class GitFilters:
-    """`users`: settings of filters in the user's own configuration. `foreign`: names that only the repository has."""
+    """`users`: settings of filters in the user's own configuration. `changed`: those that the repository has, too.
+
+    `foreign`: names of filters that only the repository has.
+    """
 
     users: dict[str, str]
+    changed: frozenset[str]
     foreign: frozenset[str]
 
 
 def filters_of(git: GitProgram) -> GitFilters:
     """Return the filters of a repository."""
     printed = git.run("config", "--show-scope", "-z", "--get-regexp", _SETTINGS, fails=(1,))[1].split("\0")
-    users, foreign = dict[str, str](), set[str]()
+    users, changed = dict[str, str](), set[str]()
     for scope, setting in zip(printed[::2], printed[1::2], strict=False):
         key, _, value = setting.partition("\n")
         if scope in _USERS:
             users[key] = value
         else:
-            foreign.add(filter_name(key))
-    return GitFilters(users, frozenset(foreign - {filter_name(key) for key in users}))
+            changed.add(key)
+    own = {filter_name(key) for key in users}
+    # Git prefers a process to the other programs, and nothing can take one away again.
+    foreign = {filter_name(key) for key in changed - users.keys() if filter_name(key) not in own or _is_process(key)}
+    return GitFilters(users, frozenset(changed), frozenset(foreign))
+
+
+def _is_process(key: str) -> bool:
+    return key.endswith(".process")
 
 
 def filter_name(key: str) -> str:
@@ -77,9 +88,10 @@ def _lines(names: Collection[str]) -> bytes:
 
 
 def without_foreign(git: GitProgram) -> GitProgram:
-    """Return git that runs none of the filters that only the settings of the repository have."""
-    settings = dict[str, str]()
-    for name in filters_of(git).foreign:
+    """Return git that runs filters as the user has set them, whatever the settings of the repository say."""
+    filters = filters_of(git)
+    settings = {key: filters.users.get(key, "") for key in filters.changed}
+    for name in filters.foreign:
         settings |= {f"filter.{name}.{part}": "" for part in ("clean", "smudge", "process")}
         settings[f"filter.{name}.required"] = "false"
     return git.overriding(settings) if settings else git
@@ -96,7 +108,7 @@ def not_writable(git: GitProgram, root: Path, one: str, other: str) -> str:
     printed = git.data("diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", one, other)
     changed = [os.fsdecode(name) for name in printed.split(b"\0") if name]
     with tempfile.TemporaryDirectory(prefix="deskmate-filters-") as folder:
-        trial = git.with_index(Path(folder, "index"))
+        trial = without_foreign(git).with_index(Path(folder, "index"))
         trial.run("read-tree", other)
         found = dict(_attributes(trial, root, ("filter",), changed))
         foreign = {name: value for name, value in found.items() if value in filters.foreign}

@@ -85,6 +85,8 @@ class TreePool:
             os.rename(path, to)
         except PermissionError:
             # A folder that cannot be written cannot be moved either.
+            if os.path.islink(path):
+                raise
             os.chmod(path, 0o700)
             os.rename(path, to)
 
