@@ -77,9 +77,8 @@ class LocalWorkspace:
         home = Path(os.path.realpath(records)) if records else self._root
         self._blobs = Blobs(home, self._root, team, self._member)
         self._grace_seconds, self._redaction = grace_seconds, redaction
-        self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
-        if self._sandbox and records:
-            self._sandbox = self._sandbox.hiding(home / name for name in OURS)
+        confined = sandbox if sandbox and sandbox.level is not Level.NONE else None
+        self._sandbox = confined and confined.hiding(home / name for name in OURS if records)
         self._groups = Groups(home, team, member)
         self._unfinished = Unfinished(self._root, home, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
