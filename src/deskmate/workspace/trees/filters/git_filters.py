@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from deskmate.core.values import frozen
+from deskmate.workspace.paths import shown
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
 _SETTINGS = r"^filter\..*\.(clean|smudge|process|required)$"
@@ -136,7 +137,6 @@ def foreign_sentence(files: Mapping[str, str]) -> str:
 
 
 def listed(names: Collection[str]) -> str:
-    """Return the first names, and how many more there are. Bytes that are not UTF-8 are replaced: records have none."""
-    shown = (os.fsencode(name).decode(errors="replace") for name in sorted(names)[:_NAMED])
+    """Return the first names, and how many more there are. What no record can have is replaced."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(shown)}{more}"
+    return f"{', '.join(map(shown, sorted(names)[:_NAMED]))}{more}"
