@@ -180,3 +180,18 @@ async def test_a_setup_command_that_fails_is_told_in_the_first_message_and_the_w
     first = next(asked for asked in run.requests if member_of(asked) == "ann")
     assert any("no such package" in text for text in first.texts)
     assert git(tmp_path / "work", "show", f"{BRANCH}:ann.txt") == "ann\n"
+
+
+async def test_the_next_team_gets_the_trees_of_the_last_one(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {"lead": lead("ann", "bob"), "ann": writes(("ann.txt", "ann\n")), "bob": writes(("bob.txt", "bob\n"))}
+    async with Scenario(tmp_path, scripts) as team:
+        await team.run("Write two files.")
+    pool = TreePlaces(tmp_path / "home/.local/state/deskmate", tmp_path / "work", os.environ).pool
+    free = pool.free()
+    assert len(free) == 2
+    inodes = {(tree / "list.txt").stat().st_ino for tree in free}
+    scripts = {"lead": in_turn(Say(calls=[spawn("cleo", isolation="own")])), "cleo": in_turn(Say("I looked."))}
+    async with Scenario(tmp_path, scripts) as team:
+        await team.run("Look.")
+    assert {(tree / "list.txt").stat().st_ino for tree in pool.free()} == inodes

@@ -146,6 +146,11 @@ def kept_line(tree: SeenTree) -> str:
     return f"kept the tree of {tree.member}@{tree.team}: {one_line(tree.held)} ({one_line(str(tree.path))})"
 
 
+def free_words(count: int) -> str:
+    """Return how many trees are free."""
+    return f"{count} free tree{'' if count == 1 else 's'}"
+
+
 def size_words(count: int) -> str:
     """Return a number of bytes in a unit that suits it."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
