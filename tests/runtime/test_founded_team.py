@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 import pytest
 
-from deskmate.core.agent.entries import Ended, Started
+from deskmate.core.agent.entries import Ended, Noticed, Started
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.prompt.prompts import Prompt, Reply
 from deskmate.core.team.caps import Caps
@@ -98,8 +98,11 @@ async def test_a_lead_hears_both_mailboxes_away_and_each_message_once() -> None:
     await trip.go("bob")
     await trip.say(trip.web, "bob", Plain(content="two"))
     await trip.say(home, USER, Plain(content="three"))
+    assert await all_heard(trip, lead) == []
+    await lead.record(Noticed(text="", away="web"))
     assert await all_heard(trip, lead) == [("mail/lead", ["three"]), ("mail/lead@web", ["two"])]
     trip.come_back()
+    await lead.record(Noticed(text="", away=""))
     await trip.say(home, USER, Plain(content="four"))
     assert await all_heard(trip, lead) == [("mail/lead", ["four"])]
 
@@ -155,6 +158,10 @@ class TwoTeams:
     @property
     def current(self) -> TeamState:
         return self.trip.here.team_state
+
+    @property
+    def first(self) -> TeamState:
+        return self.trip.harness.team_state
 
     async def found(self, name: str, description: str) -> None:
         await self.trip.go()

@@ -68,6 +68,11 @@ class Teams:
         """The team that the lead works in."""
         return self._named.team_state if self._named else self.first
 
+    @property
+    def open(self) -> tuple[TeamState, ...]:
+        """The teams that run, the current one first."""
+        return (self.current, self.first) if self._named else (self.first,)
+
     async def left(self, team_state: TeamState) -> None:
         """Return once the lead works in another team than this."""
         while self.current is team_state:
@@ -139,7 +144,7 @@ class Teams:
             except (StoreUnavailable, UnsafeFolder) as error:
                 self._named = self._start(named)
                 raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
-            self.first.budget.elsewhere = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
+            self.first.budget.part(await to_thread.run_sync(spent_in_archive, self._workspace, self.home))
             await self.first.roster.refresh()
             # The store stays open as long as this: a screen may be reading from it at this moment.
             self._old.append(named.store)
@@ -219,6 +224,7 @@ class Teams:
     def _move(self, named: _Named | None) -> None:
         """Let the lead work in a team of its own, or (None) in its first team."""
         self._named = named
+        self.first.feed.away_from = self.home if named else ""
         self._moved.set()
         self._moved = anyio.Event()
         self.first.feed.tell(TeamStarted(self.current.roster.state.team))

@@ -1,0 +1,95 @@
+"""A lead that leads a named team while teammates of its first team go on, through the product."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import ResultBlock, TextBlock, Told
+from deskmate.testing import Asked, Say, Use
+from deskmate.testing.team_scripts import member_of
+from tests.scenarios.team.team_runner import TeamRunner
+
+pytestmark = pytest.mark.anyio
+FINAL = "Both teams are done."
+
+
+@pytest.fixture(params=["inline", "process"])
+def launcher(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def told(asked: Asked) -> str:
+    """Return all that a model was told so far."""
+    passages = [passage for passage in asked.prompt.passages if isinstance(passage, Told)]
+    blocks = [block for passage in passages for block in passage.blocks]
+    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock | ResultBlock))
+
+
+def send(to: str, content: str) -> Use:
+    return Use("SendMessage", {"recipient": to, "content": content})
+
+
+def leave(name: str) -> Use:
+    return Use("SendMessage", {"type": "shutdown_request", "recipient": name})
+
+
+# What the lead does next: the first step whose sign it was not told yet.
+STEPS: tuple[tuple[str, Callable[[], Say]], ...] = (
+    ("Created #1", lambda: Say(calls=[Use("TaskCreate", {"subject": "write home.txt"})])),
+    ("agent_id alice@main", lambda: Say(calls=[Use("Task", {"name": "alice", "prompt": "Take tasks."})])),
+    ("You lead team 'web' now", lambda: Say(calls=[Use("TeamCreate", {"team_name": "web"})])),
+    ("agent_id wendy@web", lambda: Say(calls=[Use("Task", {"name": "wendy", "prompt": "Report."})])),
+    ("which colour?", lambda: Say("I wait.")),
+    ("sent to alice@main", lambda: Say(calls=[send("alice@main", "blue")])),
+    ("home.txt is there", lambda: Say("I wait for alice.")),
+    ("wendy here", lambda: Say("I wait for wendy.")),
+    ("Asked alice@main to leave", lambda: Say(calls=[leave("alice@main"), leave("wendy")])),
+    ("You are back in team 'main'", lambda: Say(calls=[Use("TeamDelete", {"team_name": "web"})])),
+)
+
+
+def lead(asked: Asked) -> Say:
+    words = told(asked)
+    if "Asked alice@main to leave" in words and "is still here" in words and "wendy left" not in words:
+        return Say("They are leaving.")
+    return next((step() for sign, step in STEPS if sign not in words), Say(FINAL))
+
+
+def alice(asked: Asked) -> Say:
+    """Ask the lead for a colour, write it down, report."""
+    words = told(asked)
+    if "is yours now" not in words:
+        return Say("Ready.")
+    if "sent to lead" not in words:
+        return Say(calls=[send(LEAD, "which colour?")])
+    if "blue" not in words:
+        return Say("I wait for the colour.")
+    if "home.txt is there" not in str(asked.prompt.passages):
+        done = Use("TaskUpdate", {"taskId": 1, "status": "completed"})
+        return Say(
+            calls=[Use("write_file", {"path": "home.txt", "content": "blue"}), done, send(LEAD, "home.txt is there")]
+        )
+    return Say("I rest.")
+
+
+def wendy(asked: Asked) -> Say:
+    return Say("I rest.") if "sent to lead" in told(asked) else Say(calls=[send(LEAD, "wendy here")])
+
+
+def script(asked: Asked) -> Say:
+    return {LEAD: lead, "alice": alice, "wendy": wendy}[member_of(asked)](asked)
+
+
+@pytest.mark.behaviour("two-teams", "team-create", "team-delete")
+async def test_teammates_at_home_go_on_while_the_lead_works_in_another_team(runner: TeamRunner) -> None:
+    played = await runner.play(script)
+    assert (played.outcome.team, played.outcome.end) == ("main", "answered")
+    assert played.outcome.text.endswith(FINAL)
+    assert runner.file("home.txt") == "blue"
+    assert played.outcome.files == ("home.txt",)
+    entries = runner.place / ".teams/main/lead_transcript.jsonl"
+    heard = [json.loads(line) for line in entries.read_text().splitlines()]
+    teams = {body.get("team") for body in heard if body["type"] == "heard" and body["mail"]}
+    assert teams == {None, "main"}
