@@ -202,8 +202,8 @@ class Session(TeamSession):
             raise Refused("The lead has not said anything yet, so there is nothing to summarise")
         await self._agent.make_room(focus)
 
-    async def _permit(self, policy: PolicySet) -> None:
-        await self._teams.permit(policy)
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        await self._teams.permit(policy, at_home=at_home)
         self._tell()
 
     @property

@@ -144,7 +144,7 @@ class Teams:
             except (StoreUnavailable, UnsafeFolder) as error:
                 self._named = self._start(named)
                 raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
-            self.first.budget.part(await to_thread.run_sync(spent_in_archive, self._workspace, self.home))
+            self.first.budget.elsewhere = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
             await self.first.roster.refresh()
             # The store stays open as long as this: a screen may be reading from it at this moment.
             self._old.append(named.store)
@@ -172,12 +172,15 @@ class Teams:
         failed = isinstance(lead.status, Parked) and not first.budget.over(LEAD, 0)
         return failed or not await first.writer.store.read(mail(LEAD))
 
-    async def permit(self, policy: PolicySet) -> None:
+    async def permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
         """Record what the user permits in the lead's current team, and in its first team.
 
-        A policy for a teammate applies to the current team only.
+        A policy for a teammate applies to the current team only, or with `at_home` to the first team only.
         """
         async with self._lock:
+            if at_home:
+                await permit(self.first.roster, policy)
+                return
             # The first team first: after a kill in between, the lead never returns to more than was last permitted.
             if self._named and policy.member in (None, LEAD):
                 await permit(self.first.roster, policy)
@@ -225,6 +228,7 @@ class Teams:
         """Let the lead work in a team of its own, or (None) in its first team."""
         self._named = named
         self.first.feed.away_from = self.home if named else ""
+        self.first.budget.count(named.team_state.budget if named else None)
         self._moved.set()
         self._moved = anyio.Event()
         self.first.feed.tell(TeamStarted(self.current.roster.state.team))

@@ -274,11 +274,15 @@ class AttachedSession(TeamSession):
 
     # -- what is set ------------------------------------------------------------------------------
 
-    async def _permit(self, policy: PolicySet) -> None:
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        if at_home and self._at_home:
+            await permit(self._at_home.roster, policy)
+            self._tell()
+            return
         # The first team first: the lead must never return to more than was last permitted.
         if self.team != self._lead_in.home and policy.member in (None, LEAD):
-            with open_team(self.workspace, self._lead_in.home) as at_home:
-                await permit(at_home.roster, policy)
+            with open_team(self.workspace, self._lead_in.home) as first:
+                await permit(first.roster, policy)
         await permit(self._state.roster, policy)
         self._tell()
 

@@ -128,8 +128,8 @@ class TeamSession(ABC):
         """Request a summary of the lead's conversation. Raises Refused."""
 
     @abstractmethod
-    async def _permit(self, policy: PolicySet) -> None:
-        """Record what is permitted, also in the lead's first team, and call the listeners."""
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        """Record what is permitted, also in the lead's first team, and call the listeners. `at_home`: only there."""
 
     @property
     @abstractmethod
@@ -200,6 +200,16 @@ class TeamSession(ABC):
         if self._shown.team_state is not self._team_state:
             return ()
         return (self._shown, self._shown_home) if self._shown_home else (self._shown,)
+
+    @property
+    def home_board(self) -> BoardState | None:
+        """The board of the lead's first team, while the lead works in another one."""
+        return self._home_state.board.state if self._home_state else None
+
+    def place_of(self, name: str) -> tuple[str, str]:
+        """Return the team of a member and its name there: `name@team` may be in the lead's first team."""
+        state, name = self._at(name)
+        return state.roster.state.team, name
 
     @property
     def spent(self) -> Sum:
@@ -354,10 +364,10 @@ class TeamSession(ABC):
 
         `before_plan`: the mode that follows plan mode, if it is not the one that this replaces.
         """
-        if name and self._at(name)[0] is not self._team_state:
-            raise Refused(f"The mode of '{name}' cannot be changed now", f"Wait until the lead is back in {self.home}.")
         member = None if name is None else self._teammate(name).name
-        await self._permit(PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now()))
+        at_home = name is not None and self._at(name)[0] is not self._team_state
+        policy = PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now())
+        await self._permit(policy, at_home=at_home)
 
     async def delegate(self, delegates: bool) -> None:
         """Let the lead leave the work to its teammates, or do it itself again. Also applies to its first team."""

@@ -131,8 +131,8 @@ def _is_member(text: str) -> bool:
 
 
 def call_id(member: str, said: int, index: int) -> str:
-    """Return the id of the `index`-th call of what `member` said in record `said`."""
-    return f"{member}:{said}.{index}"
+    """Return the id of the `index`-th call of what `member` said in record `said`. It never has the member's team."""
+    return f"{member.partition('@')[0]}:{said}.{index}"
 
 
 def is_command(background: str) -> bool:

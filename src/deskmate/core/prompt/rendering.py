@@ -25,9 +25,10 @@ from deskmate.core.agent.entries import (
     Started,
     Took,
 )
+from deskmate.core.agent.teams.addresses import from_team
 from deskmate.core.agent.work_mode import planning_text
 from deskmate.core.log.facts import Foreign
-from deskmate.core.log.names import USER, agent_id, call_id
+from deskmate.core.log.names import call_id
 from deskmate.core.picture_formats import PICTURE_TYPES
 from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.frames import (
@@ -237,10 +238,8 @@ def envelopes(entry: Heard) -> Iterator[Envelope]:
 
 
 def told_mail(entry: Heard) -> Iterator[Envelope]:
-    """Yield the mail of an entry as its reader is told of it: senders of the lead's other team by `name@team`."""
-    for envelope in envelopes(entry):
-        is_here = entry.team is None or envelope.sender == USER
-        yield envelope if is_here else replace(envelope, sender=agent_id(envelope.sender, str(entry.team)))
+    """Return the mail of an entry as its reader is told of it: senders of the lead's other team by `name@team`."""
+    return (from_team(envelope, entry.team) for envelope in envelopes(entry))
 
 
 def pictures_in(envelope: Envelope) -> tuple[Image, ...]:

@@ -159,11 +159,14 @@ class Progress:
         if self._terminal and text and not self._output_stream.behind:
             self._write(self._line(member, text), live=True)
 
+    def _with_team(self, member: str) -> str:
+        return member if "@" in member else f"{member}{self._team}"
+
     def _line(self, member: str, text: str) -> str:
-        name = one_line(f"[{member}{self._team}]")
+        name = one_line(f"[{self._with_team(member)}]")
         # Leave one cell free: on some terminals a cursor after the last cell wraps, and then the line is not erased.
         rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
-        return f"{click.style(name, fg=self._colours.get(member)) if self._colour else name} {rest}"
+        return f"{click.style(name, fg=self._colours.get(member.partition('@')[0])) if self._colour else name} {rest}"
 
     def _write(self, text: str, *, live: bool = False) -> None:
         with self._turn:

@@ -62,14 +62,14 @@ class Budget:
         return self.state
 
     def beside(self, writer: LogWriter, roster: Roster) -> "Budget":
-        """Return the budget of another team of the same run: the same caps and clock. Each counts what both spend."""
+        """Return the budget of another team of the same run: the same caps and clock. It counts this one too."""
         other = Budget(writer, self._caps, self.elsewhere, self.seconds, roster)
-        other._beside, self._beside = self, other
+        other.count(self)
         return other
 
-    def part(self, elsewhere: Spending) -> None:
-        """Stop counting a team that was closed, which `elsewhere` now includes."""
-        self._beside, self.elsewhere = None, elsewhere
+    def count(self, beside: "Budget | None") -> None:
+        """Count what another team of the same run spends from now on, or (None) only what is spent here."""
+        self._beside = beside
 
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply cost. This is not cancelled with the caller, because the reply is paid for."""

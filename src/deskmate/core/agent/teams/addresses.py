@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from deskmate.core.log.names import LEAD, agent_id
+from deskmate.core.log.names import LEAD, USER, agent_id
 from deskmate.core.team.members import RosterState
+from deskmate.core.team.messages import Envelope
 
 
 def addressed(roster: RosterState) -> RosterState:
@@ -13,6 +14,12 @@ def addressed(roster: RosterState) -> RosterState:
         for name, member in roster.members.items()
     )
     return replace(roster, members={member.name: member for member in members})
+
+
+def from_team(envelope: Envelope, team: str | None) -> Envelope:
+    """Return mail with its sender as the lead writes it. `team`: that of the mailbox, if the lead is in another one."""
+    is_here = team is None or envelope.sender == USER
+    return envelope if is_here else replace(envelope, sender=agent_id(envelope.sender, str(team)))
 
 
 def split(names: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
