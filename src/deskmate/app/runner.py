@@ -395,6 +395,6 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         tasks=tasks,
-        dismissed=tuple(sorted(agent.transcript.memory.all_dismissed)),
+        dismissed=tuple(sorted([*memory.dismissed, *(agent_id(name, team) for name in memory.dismissed_at_home)])),
         stopped=agent.transcript.running,
     )

@@ -1,85 +1,24 @@
 """A lead that leads a named team while teammates of its first team go on, through the product."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from deskmate.core.log.names import LEAD
-from deskmate.core.prompt.prompts import ResultBlock, TextBlock, Told
 from deskmate.testing import Asked, Say, Use
-from deskmate.testing.team_scripts import member_of
+from deskmate.testing.team_scripts import hears, in_turn, spawn, step
+from deskmate.texts import text
 from tests.scenarios.team.team_runner import TeamRunner
+from tests.scenarios.team.two_teams import FINAL, script
 
 pytestmark = pytest.mark.anyio
-FINAL = "Both teams are done."
+LAST_WORD = "Both have left, and this is my answer."
 
 
 @pytest.fixture(params=["inline", "process"])
 def launcher(request: pytest.FixtureRequest) -> str:
+    """Launch teammates in both ways: here is shown that they do the same."""
     return str(request.param)
-
-
-def told(asked: Asked) -> str:
-    """Return all that a model was told so far."""
-    passages = [passage for passage in asked.prompt.passages if isinstance(passage, Told)]
-    blocks = [block for passage in passages for block in passage.blocks]
-    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock | ResultBlock))
-
-
-def send(to: str, content: str) -> Use:
-    return Use("SendMessage", {"recipient": to, "content": content})
-
-
-def leave(name: str) -> Use:
-    return Use("SendMessage", {"type": "shutdown_request", "recipient": name})
-
-
-# What the lead does next: the first step whose sign it was not told yet.
-STEPS: tuple[tuple[str, Callable[[], Say]], ...] = (
-    ("Created #1", lambda: Say(calls=[Use("TaskCreate", {"subject": "write home.txt"})])),
-    ("agent_id alice@main", lambda: Say(calls=[Use("Task", {"name": "alice", "prompt": "Take tasks."})])),
-    ("You lead team 'web' now", lambda: Say(calls=[Use("TeamCreate", {"team_name": "web"})])),
-    ("agent_id wendy@web", lambda: Say(calls=[Use("Task", {"name": "wendy", "prompt": "Report."})])),
-    ("which colour?", lambda: Say("I wait.")),
-    ("sent to alice@main", lambda: Say(calls=[send("alice@main", "blue")])),
-    ("home.txt is there", lambda: Say("I wait for alice.")),
-    ("wendy here", lambda: Say("I wait for wendy.")),
-    ("Asked alice@main to leave", lambda: Say(calls=[leave("alice@main"), leave("wendy")])),
-    ("You are back in team 'main'", lambda: Say(calls=[Use("TeamDelete", {"team_name": "web"})])),
-)
-
-
-def lead(asked: Asked) -> Say:
-    words = told(asked)
-    if "Asked alice@main to leave" in words and "is still here" in words and "wendy left" not in words:
-        return Say("They are leaving.")
-    return next((step() for sign, step in STEPS if sign not in words), Say(FINAL))
-
-
-def alice(asked: Asked) -> Say:
-    """Ask the lead for a colour, write it down, report."""
-    words = told(asked)
-    if "is yours now" not in words:
-        return Say("Ready.")
-    if "sent to lead" not in words:
-        return Say(calls=[send(LEAD, "which colour?")])
-    if "blue" not in words:
-        return Say("I wait for the colour.")
-    if "home.txt is there" not in str(asked.prompt.passages):
-        done = Use("TaskUpdate", {"taskId": 1, "status": "completed"})
-        return Say(
-            calls=[Use("write_file", {"path": "home.txt", "content": "blue"}), done, send(LEAD, "home.txt is there")]
-        )
-    return Say("I rest.")
-
-
-def wendy(asked: Asked) -> Say:
-    return Say("I rest.") if "sent to lead" in told(asked) else Say(calls=[send(LEAD, "wendy here")])
-
-
-def script(asked: Asked) -> Say:
-    return {LEAD: lead, "alice": alice, "wendy": wendy}[member_of(asked)](asked)
 
 
 @pytest.mark.behaviour("two-teams", "team-create", "team-delete")
@@ -93,3 +32,45 @@ async def test_teammates_at_home_go_on_while_the_lead_works_in_another_team(runn
     heard = [json.loads(line) for line in entries.read_text().splitlines()]
     teams = {body.get("team") for body in heard if body["type"] == "heard" and body["mail"]}
     assert teams == {None, "main"}
+
+
+def forgetful(asked: Asked) -> Say:
+    """Start two teams, then forget about them."""
+    if step(asked) < 3:
+        calls = (spawn("alice"), Use("TeamCreate", {"team_name": "web"}), spawn("wendy"))
+        return Say(calls=[calls[step(asked)]])
+    gone = hears(asked, "alice@main left") and hears(asked, "wendy left")
+    return Say(LAST_WORD) if gone else Say("I think that is all.")
+
+
+@pytest.mark.behaviour("two-teams", "headless", "shutdown", "P2")
+async def test_an_unattended_run_ends_after_both_teams_have_left_with_one_reminder_and_one_last_word(
+    runner: TeamRunner,
+) -> None:
+    played = await runner.play({LEAD: forgetful, "alice": in_turn(), "wendy": in_turn()})
+    assert (played.outcome.end, played.outcome.text) == ("answered", f"I think that is all.\n\n{LAST_WORD}")
+    assert played.outcome.dismissed == ("alice@main", "wendy")
+    reminders = [noticed.text for noticed in played.notices if noticed.quiet]
+    assert reminders == [f"{text('reminder')}\nThis team too: main. Ask its members by NAME@main."]
+    assert played.everyone_left
+
+
+@pytest.mark.behaviour("two-teams", "mail")
+async def test_a_name_alone_means_the_team_that_the_lead_is_in(runner: TeamRunner) -> None:
+    calls = (
+        spawn("alice"),
+        Use("TeamCreate", {"team_name": "web"}),
+        Use("SendMessage", {"recipient": "alice", "content": "hello"}),
+        Use("SendMessage", {"recipient": "nobody@main", "content": "hello"}),
+        Use("SendMessage", {"recipient": "alice@main", "content": "hello"}),
+    )
+
+    def lead(asked: Asked) -> Say:
+        return Say(calls=[calls[step(asked)]]) if step(asked) < len(calls) else Say("Sent.")
+
+    played = await runner.play({LEAD: lead, "alice": in_turn()})
+    assert [text for _, text in played.results_of(LEAD)[2:]] == [
+        "'alice' is not on team 'web', but on your other team. Write to alice@main.",
+        "'nobody@main' is not on that team. Teammates there: alice@main.",
+        "sent to alice@main",
+    ]

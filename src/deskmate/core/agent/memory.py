@@ -110,9 +110,9 @@ class Memory(KnownTeam):
         return self.stopping is not None and not self.calls
 
     @property
-    def all_dismissed(self) -> frozenset[str]:
-        """The dismissed teammates of all its teams."""
-        return self.dismissed | self.home.dismissed if self.home else self.dismissed
+    def dismissed_at_home(self) -> frozenset[str]:
+        """The dismissed teammates of the home of a lead that works elsewhere."""
+        return self.home.dismissed if self.home else frozenset()
 
     def in_team(self, team: str | None) -> "Memory":
         """Return this memory as it is in a team of the lead, by name. In its home it knows that team, not this one."""

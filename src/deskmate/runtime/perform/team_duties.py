@@ -197,7 +197,7 @@ class TeamDuties:
         """Ask all dismissed teammates to stop, at once in both teams of a lead, and wait until they have left."""
         async with task_group() as tasks:
             tasks.start_soon(dismiss, self._team_state, self._mailbox, "headless")
-            if self._home and self._transcript.memory.home and self._transcript.memory.home.dismissed:
+            if self._home and self._transcript.memory.dismissed_at_home:
                 mailbox = Mailbox(LEAD, self._home.writer, self._home.roster)
                 tasks.start_soon(dismiss, self._home, mailbox, "headless")
 

@@ -107,7 +107,7 @@ class CallContext:
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
-        if self.memory.all_dismissed:
+        if self.memory.dismissed or self.memory.dismissed_at_home:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
