@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from deskmate.core.agent.entries import Entry
-from deskmate.core.log.names import agent_id
+from deskmate.core.log.names import LEAD, agent_id
 from deskmate.core.prompt.prompts import Delta
 from deskmate.core.team.status import Status
 from deskmate.core.values import frozen
@@ -104,6 +104,7 @@ class Feed:
             self._outer.tell(self._from_outside(event))
 
     def _from_outside(self, event: TeamEvent) -> TeamEvent:
-        if not self.away_from or isinstance(event, TeamStarted):
+        # The lead is the same in both teams.
+        if not self.away_from or isinstance(event, TeamStarted) or event.member.partition(":")[0] == LEAD:
             return event
         return replace(event, member=agent_id(event.member, self.away_from))

@@ -59,11 +59,12 @@ def alice(asked: Asked) -> Say:
         return Say(calls=[send(LEAD, "which colour?")])
     if "blue" not in words:
         return Say("I wait for the colour.")
-    if "home.txt is there" not in str(asked.prompt.passages):
-        done = Use("TaskUpdate", {"taskId": 1, "status": "completed"})
-        return Say(
-            calls=[Use("write_file", {"path": "home.txt", "content": "blue"}), done, send(LEAD, "home.txt is there")]
-        )
+    made = str(asked.prompt.passages)
+    # After a kill it is told to check whether the file was written. Writing it again does that.
+    if made.count("write_file") < (2 if "Interrupted" in words else 1):
+        return Say(calls=[Use("write_file", {"path": "home.txt", "content": "blue"})])
+    if "home.txt is there" not in made:
+        return Say(calls=[Use("TaskUpdate", {"taskId": 1, "status": "completed"}), send(LEAD, "home.txt is there")])
     return Say("I rest.")
 
 
