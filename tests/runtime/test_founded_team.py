@@ -228,6 +228,22 @@ async def test_a_cap_counts_what_the_leads_other_teams_have_spent() -> None:
     assert "$1.50 of $1.50 is spent" in str(there.over("bob", steps=0))
 
 
+@pytest.mark.behaviour("budget", "two-teams")
+async def test_two_teams_that_run_count_what_both_spend_until_one_is_closed() -> None:
+    home = Budget(LogWriter(MemoryStore(), FakeClock()), Caps(cost=1.5))
+    writer = LogWriter(MemoryStore(), FakeClock())
+    web = home.beside(writer, Roster(writer))
+    home.count(web)
+    await home.spend("alice", Reply((), model="m", cost=1.0))
+    assert (await web.refresh()).team.cost == 1.0
+    await web.spend("bob", Reply((), model="m", cost=0.5))
+    await home.refresh()
+    assert "$1.50 of $1.50 is spent" in str(home.over("alice", steps=0))
+    assert "$1.50 of $1.50 is spent" in str(web.over("bob", steps=0))
+    home.count(None)
+    assert home.over("alice", steps=0) is None
+
+
 # -- everyone else ----------------------------------------------------------------------------------
 
 
