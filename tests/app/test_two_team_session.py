@@ -2,6 +2,7 @@
 
 import pytest
 
+from deskmate.app.question_answers import answer, look_at_questions
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Left
@@ -69,7 +70,11 @@ async def test_questions_of_both_teams_are_seen_with_their_team_and_each_answer_
         asked = {one.member: one for one in session.questions}
         commands = {name: one.arguments["command"] for name, one in asked.items()}
         assert commands == {"alice": "touch web", "alice@main": "touch home"}
-        await session.answer(asked["alice@main"], "yes")
+        # From a shell, the id says which team it is.
+        shown = [(one.member, one.id) for one in (await look_at_questions(harness.place, None)).questions]
+        at_home = f"{asked['alice@main'].id}@main"
+        assert sorted(shown) == [("alice@main", at_home), ("alice@web", f"{asked['alice'].id}@web")]
+        await answer(harness.place, None, at_home, "yes", "")
         await sat.until(lambda session: [one.member for one in session.questions] == ["alice"])
         await sat.idle("alice@main")
         assert ((harness.place / "home").exists(), (harness.place / "web").exists()) == (True, False)
