@@ -30,7 +30,8 @@ from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Changed, Feed, Recorded, Seated, TeamStarted
 from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.trust.folders import home_of, open_store, spent_elsewhere
+from deskmate.stores.archive import spent_in_archive
+from deskmate.trust.folders import home_of, open_store
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.local_workspace import LocalWorkspace
@@ -64,7 +65,7 @@ async def attached(
         def opened(team: str) -> TeamState:
             # They stay open as long as this: a screen may still be reading from a team that the lead has left.
             store = stores.enter_context(open_store(reading.workspace, team))
-            return team_state_of(store, settings, feed, spent_elsewhere(reading.workspace, team))
+            return team_state_of(store, settings, feed, spent_in_archive(reading.workspace, home))
 
         team_state = opened(reading.team)
         workspace = LocalWorkspace(
@@ -296,4 +297,8 @@ class AttachedSession(TeamSession):
 
     def _opened_home(self) -> TeamState | None:
         """Return the lead's first team, if this is another one."""
-        return None if self._reading.team == self.home else self._lead_in.opened(self.home)
+        if self._reading.team == self.home:
+            return None
+        first = self._lead_in.opened(self.home)
+        self._state.budget.count(first.budget)
+        return first
