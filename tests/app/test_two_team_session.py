@@ -7,6 +7,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Left
 from deskmate.errors import Refused
+from deskmate.faces.common.chat.chat_lines import Talk
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import all_texts, hears, member_of
 from tests.app.test_session import Sat, sitting
@@ -121,3 +122,22 @@ async def test_the_home_is_the_current_team_again_after_the_other_one_is_closed_
         await sat.idle("alice")
         assert not any(isinstance(member.status, Left) for member in session.members)
         assert (harness.place / "home").exists()
+
+
+async def lines_of(talk: Talk, typed: str) -> list[str]:
+    feedback = await talk.carry_out(typed)
+    assert not feedback.refused
+    return ["".join(cell.text for cell in line) for line in feedback.lines]
+
+
+async def test_the_user_sees_in_a_conversation_that_the_home_goes_on(harness: AppHarness) -> None:
+    async with sitting(harness, play, None, mode="dontAsk") as sat:
+        await two_teams(sat)
+        talk = Talk(sat.session)
+        team = await lines_of(talk, "/team")
+        assert [line.split()[0] for line in team if "alice" in line] == ["alice@web", "alice@main"]
+        assert "also: main goes on, the first team of the lead" in await lines_of(talk, "/status")
+        assert [line.split(":")[0] for line in await lines_of(talk, "/tasks")] == ["team web", "team main"]
+        assert (await lines_of(talk, "/inbox alice@main"))[0].startswith("alice@main:")
+        await lines_of(talk, "@alice@main hello")
+        await sat.until(lambda session: any(one.envelope.recipient == "alice@main" for one in session.letters))

@@ -146,8 +146,8 @@ def blob_name(call: str) -> str:
 
 
 def agent_id(member: str, team: str) -> str:
-    """Return the name of a member outside its team."""
-    return f"{member}@{team}"
+    """Return the name of a member outside its team. A name that has a team already stays as it is."""
+    return member if "@" in member else f"{member}@{team}"
 
 
 def local_name(address: str, team: str) -> str:

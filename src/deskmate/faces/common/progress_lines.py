@@ -150,7 +150,7 @@ class Progress:
 
     def _show_whole(self, member: str, text: str) -> None:
         """Print a text that must not be cut. In a window it is wrapped, in a pipe it is one line."""
-        line = f"{one_line(f'[{member}{self._team}]')} {one_line(text)}"
+        line = f"{one_line(f'[{self._with_team(member)}]')} {one_line(text)}"
         cells = self._cells()
         wrapped = textwrap.wrap(line, max(cells - 1, _LEAST_CELLS), subsequent_indent="  ")
         self.note(line if cells == PIPE_CELLS else "\n".join(wrapped))
