@@ -301,7 +301,7 @@ def team_state_of(
     writer = LogWriter(store, SystemClock(), redaction_of(settings))
     roster = Roster(writer)
     return TeamState(
-        writer, roster, Board(writer, roster), Budget(writer, settings.caps, elsewhere, seconds, roster), feed
+        writer, roster, Board(writer, roster), Budget(writer, settings.caps, elsewhere, seconds, roster), feed.of_team()
     )
 
 

@@ -312,27 +312,27 @@ class TurnStart:
 
     async def outcome(self, teams: Teams, agent: Agent, end: Rest | Stop) -> Outcome:
         """Return what came of the turn. Raises Refused if the lead was never told what to do."""
-        team_state, team = teams.current, teams.home
-        spent = (await team_state.budget.refresh()).team.minus(self.spent)
+        spent = (await teams.current.budget.refresh()).team.minus(self.spent)
         if not spent.calls and not agent.transcript.last_words and not agent.transcript.memory.parked:
-            raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
-        tasks = (await team_state.board.refresh()).current
+            raise Refused(f"Team '{teams.home}' has no goal yet", f'Run: deskmate resume {teams.home} "GOAL"')
+        tasks = tuple([task for one in teams.open for task in (await one.board.refresh()).current])
         since = await _entries(teams, self.entries)
         files = {path for id_, entries in since.items() for path in edited_files(id_.partition("@")[0], entries)}
-        outcome = _outcome(team, agent, self.answer_after, end, spent, tasks)
+        outcome = _outcome(teams.home, agent, self.answer_after, end, spent, tasks)
         return replace(outcome, files=tuple(sorted(files)))
 
 
 async def _entries(teams: Teams, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:
     """Return the entries of each member after a number. A transcript that cannot be opened has none."""
     found: dict[str, list[tuple[int, Entry]]] = {}
-    roster = await teams.current.roster.refresh()
-    for name in roster.members:
-        # The lead has one transcript, whatever team it works in.
-        id_ = agent_id(name, teams.home if name == LEAD else roster.team)
-        with suppress(StoreCorrupt):
-            items = await teams.current.writer.store.read(log(name), after.get(id_, 0), sync=False)
-            found[id_] = list(entries_in(items))
+    for team_state in teams.open:
+        roster = await team_state.roster.refresh()
+        for name in roster.members:
+            # The lead has one transcript, whatever team it works in.
+            id_ = agent_id(name, teams.home if name == LEAD else roster.team)
+            with suppress(StoreCorrupt):
+                items = await team_state.writer.store.read(log(name), after.get(id_, 0), sync=False)
+                found[id_] = list(entries_in(items))
     return found
 
 
@@ -390,6 +390,6 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         tasks=tasks,
-        dismissed=tuple(sorted(agent.transcript.memory.dismissed)),
+        dismissed=tuple(sorted([*memory.dismissed, *(agent_id(name, team) for name in memory.dismissed_at_home)])),
         stopped=agent.transcript.running,
     )

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import anyio
 from pydantic import BaseModel, ValidationError
@@ -28,8 +28,8 @@ from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
-from deskmate.runtime.agent_parts import AgentParts, LeadTeams
+from deskmate.ports import Background, MemberTree, Tool, Workspace
+from deskmate.runtime.agent_parts import AgentParts, ForeseeingTool, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.live_words import tell_output
 from deskmate.runtime.radar.file_writers import writer_of
@@ -46,17 +46,6 @@ _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
 _LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
 RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
-
-
-@runtime_checkable
-class ForeseeingTool(Protocol):
-    """A tool that can tell beforehand that a call changes nothing, so that the user is not asked about it."""
-
-    async def foresee(self, arguments: Any, context: ToolContext) -> Result | None:
-        """Return the result of a call that would change nothing as of now, otherwise None.
-
-        Raises ToolError if the call would fail. Changes nothing itself.
-        """
 
 
 @frozen
@@ -110,9 +99,15 @@ class CallContext:
         """The team's roster as last read."""
         return self.team_state.roster.state
 
+    @property
+    def home(self) -> tuple[RosterState, Mailbox] | None:
+        """The roster of the lead's home and its mailbox there, while it leads another team."""
+        home = self.parts.home_beside(self.team_state)
+        return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
+
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
-        if self.memory.dismissed:
+        if self.memory.dismissed or self.memory.dismissed_at_home:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
