@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from deskmate.core.mcp.server_entries import PROJECT_FILE
 from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILL_FOLDERS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
@@ -31,18 +32,21 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
+    there = (
+        path for path in (SETTINGS, PROJECT_FILE, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path)
+    )
     return [*([notes] if notes else []), *there]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
-    """Return the definitions of a workspace: the notes nearest to a folder, settings, skills, agent files.
+    """Return the definitions of a workspace: the notes nearest to a folder, settings, MCP servers, skills,
+    agent files.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     others = definitions_at(
-        workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace), *_agent_paths(workspace)]
+        workspace, [*_there(workspace, [SETTINGS, PROJECT_FILE]), *_skill_paths(workspace), *_agent_paths(workspace)]
     )
     return (*([notes] if notes else []), *others)
 

@@ -1,7 +1,8 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
-A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill, an agent file.
-It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores their answers.
+A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, MCP servers, a skill,
+an agent file. It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores
+their answers.
 """
 
 import json
