@@ -1,5 +1,6 @@
 """What agents are given that depends on the settings.
 
 provider_models  the model of a name, without retries, its limits, and whether it can be used
+mcp_servers      the MCP servers of a run: which are configured, and how each is reached
 usable_types     agent types with models that can be used, and which of them are trusted
 """

@@ -1,0 +1,37 @@
+"""What is started for a server: its words, its variables and its sandbox."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deskmate.core.mcp.server_entries import ServerEntry
+from deskmate.errors import ToolError
+from deskmate.mcp.stdio_transport import ServerCommand
+from deskmate.workspace.local_workspace import ALLOWED
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sweep import Groups
+
+
+def server_command(
+    entry: ServerEntry, folder: Path, seat: str, environ: Mapping[str, str], sandbox: Sandbox
+) -> ServerCommand:
+    """Return what to start for a server. `seat`: whose process it is, as `team/member`.
+
+    It gets the variables that commands get, and those of its entry. With a sandbox, it can do what commands can do.
+    """
+    team, _, member = seat.partition("/")
+    marks = {"DESKMATE_ROOT": str(folder), "DESKMATE_SEAT": seat, "DESKMATE_CALL": f"{member}-mcp-{entry.name}"}
+    known = {name: value for name, value in environ.items() if name in ALLOWED or name.startswith("LC_")}
+    if entry.sandbox and sandbox.level is Level.NONE and sandbox.hint:
+        raise ToolError(
+            f"it was not started, because there is no sandbox: {sandbox.reason}. {sandbox.hint} "
+            f"To run it without one, set sandbox = false under [mcp.{entry.name}] in the settings."
+        )
+    is_confined = entry.sandbox and sandbox.level is not Level.NONE
+    return ServerCommand(
+        entry.command,
+        folder,
+        {**known, "TERM": "dumb", "PWD": str(folder), **entry.env, **marks},
+        CommandSandbox(sandbox, folder, environ) if is_confined else None,
+        Groups(folder, team, f"{member}.mcp"),
+    )
