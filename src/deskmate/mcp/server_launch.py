@@ -13,9 +13,9 @@ from deskmate.workspace.sweep import Groups
 
 
 def server_command(
-    entry: ServerEntry, folder: Path, seat: str, environ: Mapping[str, str], sandbox: Sandbox
+    entry: ServerEntry, folder: Path, records: Path, seat: str, environ: Mapping[str, str], sandbox: Sandbox
 ) -> ServerCommand:
-    """Return what to start for a server. `seat`: whose process it is, as `team/member`.
+    """Return what to start for a server. `seat`: whose process it is, as `team/member`, in `records`.
 
     It gets the variables that commands get, and those of its entry. With a sandbox, it can do what commands can do.
     """
@@ -33,5 +33,5 @@ def server_command(
         folder,
         {**known, "TERM": "dumb", "PWD": str(folder), **entry.env, **marks},
         CommandSandbox(sandbox, folder, environ) if is_confined else None,
-        Groups(folder, team, f"{member}.mcp"),
+        Groups(records, team, f"{member}.mcp"),
     )

@@ -34,7 +34,8 @@ MakeTransport = Callable[[ServerEntry, Path], Transport]
 
 
 class TeamServers:
-    """The servers that a team uses. `make`: returns how to reach one. `folder`: the workspace."""
+    """The servers that a team uses. `make`: returns how to reach one. `folder`: the workspace. `records`: where
+    the records of the team are."""
 
     def __init__(
         self,
@@ -43,12 +44,13 @@ class TeamServers:
         *,
         state: Path,
         folder: Path,
+        records: Path,
         team: str,
         clock: Clock,
         version: str,
     ) -> None:
         self.entries = {entry.name: entry for entry in entries}
-        self._make, self._folder, self._team = make, folder, team
+        self._make, self._folder, self._records, self._team = make, folder, records, team
         self._clock, self._version = clock, version
         self.approved = {
             name: ApprovedTools(state, approval_key(entry, str(folder)), folder) for name, entry in self.entries.items()
@@ -77,7 +79,7 @@ class TeamServers:
 
     def sweep(self, member: str) -> None:
         """End what an earlier process of a member left running. Call it while holding its seat."""
-        Groups(self._folder, self._team, f"{member}.mcp").sweep(frozenset(), GRACE_SECONDS)
+        Groups(self._records, self._team, f"{member}.mcp").sweep(frozenset(), GRACE_SECONDS)
 
     async def _try(self, name: str) -> None:
         try:

@@ -30,11 +30,18 @@ _LOG = logging.getLogger(__name__)
 
 
 def team_servers(
-    place: Path, seat: str, settings: Settings, consent: Consent, sandbox: Sandbox, clock: Clock
+    place: Path,
+    seat: str,
+    settings: Settings,
+    consent: Consent,
+    sandbox: Sandbox,
+    clock: Clock,
+    records: Path | None = None,
 ) -> "TeamServers | None":
     """Return the servers that a process uses, None if none is configured. `seat`: `team/member` of the process.
 
-    Raises BadSettings if the SDK is not installed.
+    `records`: the folder with the records of the team, by default the workspace. Raises BadSettings if the SDK is not
+    installed.
     """
     if not has_servers(settings, consent.definitions):
         return None
@@ -54,12 +61,13 @@ def team_servers(
             f"MCP servers are configured ({names}), but the package {error.name} is not installed",
             f"Run: {Installation.current().command_for_all}",
         ) from error
-    make = partial(_transport, seat, settings, sandbox)
+    make = partial(_transport, records or place, seat, settings, sandbox)
     return TeamServers(
         found.entries.values(),
         make,
         state=settings.state,
         folder=place,
+        records=records or place,
         team=seat.partition("/")[0],
         clock=clock,
         version=version("deskmate"),
@@ -67,7 +75,7 @@ def team_servers(
 
 
 def _transport(
-    seat: str, settings: Settings, sandbox: Sandbox, entry: "ServerEntry", folder: Path
+    records: Path, seat: str, settings: Settings, sandbox: Sandbox, entry: "ServerEntry", folder: Path
 ) -> "Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]":
     def open_(tell: Callable[[str], None]) -> "AbstractAsyncContextManager[TransportStreams]":
         from deskmate.mcp.server_launch import server_command
@@ -75,6 +83,6 @@ def _transport(
 
         ready = entry.expanded(environment(), settings.mcp_variables)
         wanted = sandbox if entry.network is None else replace(sandbox, network=entry.network)
-        return stdio_streams(server_command(ready, folder, seat, environment(), wanted), tell)
+        return stdio_streams(server_command(ready, folder, records, seat, environment(), wanted), tell)
 
     return open_

@@ -62,6 +62,35 @@ def add(
     return mcp_output.add(name, target, env, headers, options)
 
 
+@mcp.command("test")
+@click.argument("name")
+@click.pass_context
+def test(ctx: click.Context, /, name: str) -> int:
+    """Start a server, list its tools and end it. Exits with 1 if that fails.
+
+    If nothing of the server was approved yet, the tools that it lists are approved now.
+    """
+    with importing():
+        from deskmate.faces.cli.mcp import mcp_output
+
+    return mcp_output.test(ctx.meta["workspace"], name)
+
+
+@mcp.command("approve")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.pass_context
+def approve(ctx: click.Context, /, name: str, yes: bool) -> int:
+    """Show which tools of a server are new or changed since you approved them, and approve them if you confirm.
+
+    Until then, new tools are not offered to agents and changed ones are not called. Exits with 1 if you do not confirm.
+    """
+    with importing():
+        from deskmate.faces.cli.mcp import mcp_output
+
+    return mcp_output.approve(ctx.meta["workspace"], name, asks=not yes)
+
+
 @mcp.command("remove")
 @click.argument("name")
 @click.pass_context

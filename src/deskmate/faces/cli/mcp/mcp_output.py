@@ -4,7 +4,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
+
 from deskmate import app
+from deskmate.app.parts.server_check import CheckedServer, check_server
 from deskmate.core.mcp.server_entries import PROJECT_FILE, ServerEntry, check_name, read_entry
 from deskmate.errors import BadInput, Refused
 from deskmate.faces.common.error_log import error_text, logging_to
@@ -12,6 +15,8 @@ from deskmate.faces.common.terminal_text import exact
 from deskmate.faces.common.text_tables import note, put, sheet_for
 from deskmate.trust.approvals import survey
 from deskmate.trust.configured_servers import added_servers, change_servers, file_of, servers_of
+
+FAILED = 1
 
 
 def listing(folder: Path | None) -> int:
@@ -83,6 +88,51 @@ def _pair(text: str, sign: str, example: str) -> tuple[str, str]:
     if not found or not key.strip():
         raise BadInput(f"{text!r} has no name and value", f"Write it as in: '{example}'")
     return key.strip(), value.strip() if sign == ":" else value
+
+
+def test(folder: Path | None, name: str) -> int:
+    """Start a server, list its tools and end it. Return the exit code."""
+    checked = _checked(folder, name)
+    for problem in checked.problems:
+        note(problem)
+    if checked.why:
+        note(f"deskmate: {name} cannot be used: {checked.why}")
+        return FAILED
+    lines = [f"{name}: ready in {checked.seconds:.1f} s, {_count(checked)}"]
+    rows = [(tool.full_name, tool.text.split("\n")[0]) for tool in checked.tools]
+    lines += sheet_for(sys.stdout).table(rows, gives=1, indent="  ") if rows else []
+    if checked.changes:
+        note(f"not as you approved them: {checked.changes.words}\nTo look at them, run: deskmate mcp approve {name}")
+    return put(lines)
+
+
+def approve(folder: Path | None, name: str, *, asks: bool) -> int:
+    """Show what changed in the tools of a server, and approve it if the person agrees. Return the exit code."""
+    checked = _checked(folder, name)
+    if checked.why:
+        note(f"deskmate: {name} cannot be used: {checked.why}")
+        return FAILED
+    if not checked.changes:
+        return put([f"approved as they are: {_count(checked)} of {name}"])
+    put([exact(line) for line in checked.changes.lines()])
+    if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Refused("Nothing was approved, because there is no terminal to ask in", "To approve this, add --yes.")
+    if asks and not click.confirm("Approve these tools?", err=True):
+        note("Nothing was approved.")
+        return FAILED
+    checked.approve()
+    return put([f"approved: {_count(checked)} of {name}. Teams that run now use them after a restart."])
+
+
+def _count(checked: CheckedServer) -> str:
+    return f"{len(checked.tools)} tool{'' if len(checked.tools) == 1 else 's'}"
+
+
+def _checked(folder: Path | None, name: str) -> CheckedServer:
+    settings = app.load(app.environment())
+    with logging_to(note):
+        found = survey(folder, settings.state, reads=False)
+        return check_server(found, settings, name)
 
 
 def remove(name: str) -> int:
