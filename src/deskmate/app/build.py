@@ -1,8 +1,8 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -46,7 +46,7 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.task_groups import on_threads
+from deskmate.runtime.task_groups import on_threads, task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
@@ -249,9 +249,16 @@ class TeamParts:
         has_any = self.servers is not None and me.agent_type is AgentType.GENERAL
         return self.servers.tools_for(me).found if self.servers and has_any else ()
 
-    def serving(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
         """Let MCP servers run until this is left. Make agents inside it: only then it is known which tools they get."""
-        return self.servers.serving() if self.servers else nullcontext()
+        if self.servers is None:
+            yield
+            return
+        async with task_group() as tasks:
+            await self.servers.begin(tasks)
+            yield
+            tasks.cancel_scope.cancel()
 
     def _makings(
         self, me: Member, parts: AgentParts, *, custom_type: str = "", instructions: str = ""

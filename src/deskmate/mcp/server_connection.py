@@ -65,13 +65,10 @@ class ServerConnection:
         connection = await self.connect(tasks)
         await self._check(connection, tool)
         try:
-            with anyio.fail_after(self.entry.seconds):
+            with self._clock.move_on_after(self.entry.seconds):
                 result = await connection.call(tool.name, dict(arguments))
-        except TimeoutError:
-            raise ToolError(
-                f"{self.entry.name} did not answer within {self.entry.seconds:g} s. The call may have had an effect. "
-                "Check that before you try again."
-            ) from None
+                self._failures = 0
+                return result
         except ToolError as error:
             raise self._lost(error.message) from error
         except Exception as error:
@@ -81,8 +78,10 @@ class ServerConnection:
             if connection.ended.is_set():
                 raise self._lost(connection.why) from error
             raise ToolError(f"{self.entry.name} refused the call: {words_of(error)}") from error
-        self._failures = 0
-        return result
+        raise ToolError(
+            f"{self.entry.name} did not answer within {self.entry.seconds:g} s. The call may have had an effect. "
+            "Check that before you try again."
+        )
 
     def _lost(self, why: str) -> ToolError:
         return ToolError(
@@ -120,7 +119,7 @@ class ServerConnection:
             await self._pause()
             connection = self._connection = SdkConnection(self._transport, self._version)
             tasks.start_soon(connection.hold)
-            with anyio.move_on_after(CONNECT_SECONDS):
+            with self._clock.move_on_after(CONNECT_SECONDS):
                 await connection.ready.wait()
                 if not connection.ended.is_set():
                     await self._list(connection)
@@ -147,16 +146,18 @@ class ServerConnection:
             await self._clock.sleep(max(0.0, self._failed_at + pause - self._clock.monotonic()))
 
     async def _list(self, connection: SdkConnection) -> None:
+        listed = None
         try:
-            with anyio.fail_after(self.entry.seconds):
-                self.read = read_tools(self.entry.name, await connection.list_tools())
-        except TimeoutError:
-            connection.end(f"it did not list its tools within {self.entry.seconds:g} s")
+            with self._clock.move_on_after(self.entry.seconds):
+                listed = await connection.list_tools()
+            if listed is None:
+                connection.end(f"it did not list its tools within {self.entry.seconds:g} s")
         except Exception as error:
             connection.end(connection.why or f"it did not list its tools: {words_of(error)}")
-        if connection.ended.is_set():
+        if listed is None or connection.ended.is_set():
             self._note_failure(connection.why)
             raise ToolError(f"The MCP server {self.entry.name} could not be used: {self.why}")
+        self.read = read_tools(self.entry.name, listed)
         self._listed_at = self._clock.monotonic()
         if self.approved.tools is None:
             self.approved.approve(self.read.tools)

@@ -21,14 +21,15 @@ from deskmate.errors import ToolError
 from deskmate.mcp.message_lines import LineReader, write_line
 from deskmate.workspace.command import CommandOrder, Why, execute
 from deskmate.workspace.command_output import clean
+from deskmate.workspace.command_script import file_named
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sweep import Groups
 
 _TOLD_BYTES = 4_000
 # How long a server may take to end by itself once its stdin is closed, and after SIGTERM.
 _END_SECONDS, _GRACE_SECONDS = 1.0, 2.0
-# The number of a descriptor may have several digits, and only `<&` and `>&` take that in every shell.
-_REDIRECTED = 'exec "$@" <&{stdin} >&{stdout}'
+# By path: not every shell takes a descriptor with several digits.
+_REDIRECTED = 'exec "$@" <{stdin} >{stdout}'
 
 
 @frozen
@@ -125,7 +126,7 @@ async def stdio_streams(command: ServerCommand, tell: Callable[[str], None]) -> 
 async def _run(command: ServerCommand, stdin: int, stdout: int, tell: Callable[[str], None]) -> None:
     tail = ErrorTail()
     order = CommandOrder(
-        ("/bin/sh", "-c", _REDIRECTED.format(stdin=stdin, stdout=stdout), "sh", *command.words),
+        ("/bin/sh", "-c", _REDIRECTED.format(stdin=file_named(stdin), stdout=file_named(stdout)), "sh", *command.words),
         command.folder,
         command.environ,
         math.inf,

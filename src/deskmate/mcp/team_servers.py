@@ -4,8 +4,7 @@ The members that run in the process share one process of each server, unless the
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +55,21 @@ class TeamServers:
             name: ApprovedTools(state, approval_key(entry, str(folder)), folder) for name, entry in self.entries.items()
         }
         self._connections: dict[tuple[str, str], ServerConnection] = {}
-        self._tasks: TaskGroup | None = None
+        self.tasks: TaskGroup | None = None
         self._tools: tuple[ServerTool, ...] = ()
 
-    @asynccontextmanager
-    async def serving(self) -> AsyncIterator[None]:
-        """Let servers run until this is left, and decide which tools are offered: those that are approved.
+    async def begin(self, tasks: TaskGroup) -> None:
+        """Let servers run in these tasks, and decide which tools are offered: those that are approved.
 
         A server of which nothing was approved yet is started at once, and what it lists is approved with it. Other
         servers are started only when one of their tools is called.
         """
-        async with self.open():
-            async with anyio.create_task_group() as tasks:
-                for name, approved in self.approved.items():
-                    if approved.tools is None:
-                        tasks.start_soon(self._try, name)
-            self._decide()
-            yield
+        self.tasks = tasks
+        async with anyio.create_task_group() as tries:
+            for name, approved in self.approved.items():
+                if approved.tools is None:
+                    tries.start_soon(self._try, name)
+        self._decide()
 
     def _decide(self) -> None:
         self._tools = tuple(tool for one in self.approved.values() for tool in one.tools or ())
@@ -86,16 +83,6 @@ class TeamServers:
             await self.connect(name)
         except ToolError as error:
             _LOG.warning("%s", error.message)
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Let servers run until this is left. Then none of them is left."""
-        async with anyio.create_task_group() as self._tasks:
-            try:
-                yield
-            finally:
-                self._tasks.cancel_scope.cancel()
-                self._connections.clear()
 
     async def connect(self, name: str) -> ServerConnection:
         """Return a server that runs now, with its tools listed. Raises ToolError."""
@@ -121,9 +108,9 @@ class TeamServers:
 
     @property
     def _group(self) -> TaskGroup:
-        if self._tasks is None:
+        if self.tasks is None:
             raise ToolError("MCP servers cannot be used now. Continue without them.")
-        return self._tasks
+        return self.tasks
 
     def tools_for(self, me: Member) -> ToolsOfServers:
         """Return the tools that an agent has: all, or those that its agent type names."""

@@ -14,6 +14,7 @@ from deskmate.core.mcp.tool_approvals import ToolChanges
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, ToolError
 from deskmate.runtime.system_clock import SystemClock
+from deskmate.runtime.task_groups import task_group
 from deskmate.trust.approvals import Survey
 from deskmate.trust.sandbox_choice import sandbox_of
 
@@ -48,12 +49,14 @@ def check_server(found: Survey, settings: Settings, name: str) -> CheckedServer:
 
         async def try_out() -> CheckedServer:
             begun = time.monotonic()
-            async with servers.open():
+            async with task_group() as servers.tasks:
                 try:
                     one = await servers.connect(name)
+                    seconds = time.monotonic() - begun
+                    return CheckedServer("", seconds, one.read.tools, one.read.problems, one.changes, one.approve)
                 except ToolError as error:
                     return CheckedServer(servers.connection(name).why or error.message)
-                seconds = time.monotonic() - begun
-                return CheckedServer("", seconds, one.read.tools, one.read.problems, one.changes, one.approve)
+                finally:
+                    servers.tasks.cancel_scope.cancel()
 
         return anyio.run(try_out)
