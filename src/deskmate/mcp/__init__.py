@@ -1,6 +1,7 @@
 """MCP servers: their connections and their tools. The SDK is imported only if a server is configured.
 
 stdio_transport    a server in a process of its own: started in the sandbox, with bounded messages
+http_transport     a server reached over HTTP, with bounded answers
 server_launch      what is started for a server: its words, its variables and its sandbox
 message_lines      messages as lines of JSON in a pipe, bounded
 sdk_connection     one connection to a server, made with the SDK

@@ -78,10 +78,15 @@ def _transport(
     records: Path, seat: str, settings: Settings, sandbox: Sandbox, entry: "ServerEntry", folder: Path
 ) -> "Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]":
     def open_(tell: Callable[[str], None]) -> "AbstractAsyncContextManager[TransportStreams]":
+        ready = entry.expanded(environment(), settings.mcp_variables)
+        if ready.url:
+            # Import a transport only if it is used.
+            from deskmate.mcp.http_transport import http_streams
+
+            return http_streams(ready, tell)
         from deskmate.mcp.server_launch import server_command
         from deskmate.mcp.stdio_transport import stdio_streams
 
-        ready = entry.expanded(environment(), settings.mcp_variables)
         wanted = sandbox if entry.network is None else replace(sandbox, network=entry.network)
         return stdio_streams(server_command(ready, folder, records, seat, environment(), wanted), tell)
 
