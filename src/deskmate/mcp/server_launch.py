@@ -1,5 +1,6 @@
 """What is started for a server: its words, its variables and its sandbox."""
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +21,9 @@ def server_command(
     It gets the variables that commands get, and those of its entry. With a sandbox, it can do what commands can do.
     """
     team, _, member = seat.partition("/")
-    marks = {"DESKMATE_ROOT": str(folder), "DESKMATE_SEAT": seat, "DESKMATE_CALL": f"{member}-mcp-{entry.name}"}
+    # Its processes are known by these. Each start has a mark of its own: the one before may still be ending.
+    start = f"{member}-mcp-{entry.name}-{secrets.token_hex(8)}"
+    marks = {"DESKMATE_ROOT": str(folder), "DESKMATE_SEAT": seat, "DESKMATE_CALL": start}
     known = {name: value for name, value in environ.items() if name in ALLOWED or name.startswith("LC_")}
     if entry.sandbox and sandbox.level is Level.NONE and sandbox.hint:
         raise ToolError(

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
     from deskmate.core.mcp.server_entries import ServerEntry
-    from deskmate.mcp.team_servers import TeamServers
+    from deskmate.mcp.server_connection import ServerConnection as ServerConnection
+    from deskmate.mcp.team_servers import TeamServers as TeamServers
 
 _LOG = logging.getLogger(__name__)
 

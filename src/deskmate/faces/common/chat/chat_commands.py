@@ -81,6 +81,7 @@ _CONVERSATION = (
         most=2,
         aliases=("checkpoint", "undo"),
     ),
+    ChatCommand("mcp", "/mcp [restart|approve NAME]", "show the MCP servers and their tools", most=3),
     ChatCommand("copy", "/copy", "copy the lead's last answer to the clipboard"),
     ChatCommand("export", "/export [FILE]", "write the conversation with the lead to a Markdown file", most=None),
     ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),

@@ -41,6 +41,7 @@ from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.mcp.mcp_lines import mcp_lines
 from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
 from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
 from deskmate.faces.common.rewind.rewind_command import rewind_lines
@@ -253,6 +254,8 @@ class Talk:
                 return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
             case "config":
                 return _lines(config_lines(session))
+            case "mcp":
+                return _lines(await mcp_lines(session, words))
             case "doctor":
                 return _lines(await doctor_lines(session, sheet.cells))
             case "diff":

@@ -1,0 +1,4 @@
+"""MCP servers in a conversation.
+
+mcp_lines  /mcp: the state of each server, and what the user can do about it
+"""
