@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,8 +47,9 @@ class ServerHarness:
         (work / ".teams/main").mkdir(parents=True, exist_ok=True)
 
         def make(entry: ServerEntry, folder: Path) -> Any:
-            command = server_command(entry, folder, work, "main/lead", os.environ, self.sandbox)
-            return partial(stdio_streams, command)
+            return lambda tell: stdio_streams(
+                server_command(entry, folder, work, "main/lead", os.environ, self.sandbox), tell
+            )
 
         return TeamServers(
             entries, make, state=self.place / "state", folder=work, records=work, team="main", clock=self.clock,
