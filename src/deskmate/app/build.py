@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 
 from deskmate.app.handover.tree_choice import placed, trees_of
-from deskmate.app.parts.mcp_servers import team_servers
 from deskmate.app.parts.provider_models import check_price, provider_model
 from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Noticed, Started
@@ -51,7 +50,7 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, notes_of, skills_of
+from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
@@ -359,8 +358,19 @@ def team_parts_of(
         sandbox=sandbox,
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
-        servers=team_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
+        servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
     )
+
+
+def _servers(
+    place: Path, seat: str, settings: Settings, consent: Consent, sandbox: Sandbox, clock: Clock
+) -> "TeamServers | None":
+    """Return the MCP servers of a process. Imports nothing of them if no file describes one."""
+    if not has_servers(settings, consent.definitions):
+        return None
+    from deskmate.app.parts.mcp_servers import team_servers
+
+    return team_servers(place, seat, settings, consent, sandbox, clock)
 
 
 def _secure(settings: Settings) -> bool:

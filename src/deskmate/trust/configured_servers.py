@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from deskmate.config import Settings
-from deskmate.core.mcp.server_entries import PROJECT_FILE, ReadServers, ServerEntry, entries_of, read_servers
-from deskmate.core.policy.trusted_files import Definition
+from deskmate.core.mcp.server_entries import ReadServers, ServerEntry, entries_of, read_servers
+from deskmate.core.policy.trusted_files import SERVERS, Definition
 from deskmate.errors import BadSettings, StoreUnavailable
 from deskmate.fs.safe_files import file_lock, private_folder, read_regular, replace_file
+from deskmate.trust.project_files import ADDED_SERVERS
 
-# Next to the user's settings. Only `deskmate mcp add` and `remove` write it.
-FILE, LOCK = "mcp.json", "mcp.lock"
+LOCK = "mcp.lock"
 _MOST_BYTES = 1_000_000
 
 
@@ -28,7 +28,7 @@ def servers_of(settings: Settings, definitions: Iterable[Definition] = ()) -> Re
     found = [
         entries_of(in_settings, str(settings.file), of_project=False),
         added_servers(settings),
-        *(read_servers(one.data, one.path, of_project=True) for one in definitions if one.path == PROJECT_FILE),
+        *(read_servers(one.data, one.path, of_project=True) for one in definitions if one.path == SERVERS),
     ]
     entries: dict[str, ServerEntry] = {}
     problems = [problem for one in found for problem in one.problems]
@@ -43,15 +43,9 @@ def servers_of(settings: Settings, definitions: Iterable[Definition] = ()) -> Re
     return ReadServers(entries, tuple(problems))
 
 
-def has_servers(settings: Settings, definitions: Iterable[Definition]) -> bool:
-    """Tell whether any file may describe a server, without reading one."""
-    listed = any(one.path == PROJECT_FILE for one in definitions)
-    return bool(listed or settings.mcp or os.path.lexists(settings.file.parent / FILE))
-
-
 def added_servers(settings: Settings) -> ReadServers:
     """Return the servers that `deskmate mcp add` wrote. Raises BadSettings if their file cannot be read."""
-    file = settings.file.parent / FILE
+    file = settings.file.parent / ADDED_SERVERS
     try:
         data = read_regular(os.path.realpath(file), _MOST_BYTES)
     except FileNotFoundError:
@@ -70,15 +64,15 @@ def change_servers(settings: Settings, change: Callable[[dict[str, ServerEntry]]
         with private_folder(folder_path.parent.resolve(), folder_path.name) as folder, file_lock(folder, LOCK):
             known = added_servers(settings)
             if known.problems:
-                raise BadSettings(known.problems[0], f"Correct {folder_path / FILE} or delete it.")
+                raise BadSettings(known.problems[0], f"Correct {folder_path / ADDED_SERVERS} or delete it.")
             written = {name: entry.written for name, entry in change(dict(known.entries)).items()}
-            replace_file(folder, FILE, json.dumps({"mcpServers": written}, indent=2).encode() + b"\n")
+            replace_file(folder, ADDED_SERVERS, json.dumps({"mcpServers": written}, indent=2).encode() + b"\n")
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot write {folder_path / FILE}: {error.strerror}", "Make its folder writable for you."
+            f"Cannot write {folder_path / ADDED_SERVERS}: {error.strerror}", "Make its folder writable for you."
         ) from error
 
 
 def file_of(settings: Settings) -> Path:
     """Return the file that `deskmate mcp add` writes."""
-    return settings.file.parent / FILE
+    return settings.file.parent / ADDED_SERVERS

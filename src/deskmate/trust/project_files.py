@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.mcp.server_entries import PROJECT_FILE
-from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILL_FOLDERS, Definition
+from deskmate.config import Settings
+from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SERVERS, SETTINGS, SKILL, SKILL_FOLDERS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -21,6 +21,8 @@ from deskmate.workspace.paths import resolved
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
 
+# Next to the user's settings. Only `deskmate mcp add` and `remove` write it.
+ADDED_SERVERS = "mcp.json"
 # Nobody reads more than this before approving it.
 MOST_BYTES = 256_000
 MOST_FILES = 100
@@ -32,9 +34,7 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (
-        path for path in (SETTINGS, PROJECT_FILE, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path)
-    )
+    there = (path for path in (SETTINGS, SERVERS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
     return [*([notes] if notes else []), *there]
 
 
@@ -46,7 +46,7 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     others = definitions_at(
-        workspace, [*_there(workspace, [SETTINGS, PROJECT_FILE]), *_skill_paths(workspace), *_agent_paths(workspace)]
+        workspace, [*_there(workspace, [SETTINGS, SERVERS]), *_skill_paths(workspace), *_agent_paths(workspace)]
     )
     return (*([notes] if notes else []), *others)
 
@@ -109,6 +109,12 @@ def _names_in(place: Path, shown: str) -> list[str]:
     except OSError as error:
         _LOG.warning("Skipping %s: %s", shown, error.strerror)
         return []
+
+
+def has_servers(settings: Settings, definitions: Iterable[Definition]) -> bool:
+    """Tell whether any file may describe an MCP server, without reading one."""
+    added = settings.file.parent / ADDED_SERVERS
+    return bool(settings.mcp) or any(one.path == SERVERS for one in definitions) or os.path.lexists(added)
 
 
 def _there(workspace: Path, paths: Iterable[str]) -> list[str]:

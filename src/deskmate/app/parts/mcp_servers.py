@@ -1,6 +1,6 @@
 """The MCP servers of a run: which are configured, and how each is reached.
 
-Nothing of this, and nothing of the SDK, is imported if no file describes a server.
+This is imported only if a file describes a server.
 """
 
 import logging
@@ -17,7 +17,7 @@ from deskmate.errors import BadSettings
 from deskmate.ports import Clock
 from deskmate.queries.installation import Installation
 from deskmate.trust.approvals import Consent
-from deskmate.trust.configured_servers import has_servers, servers_of
+from deskmate.trust.configured_servers import servers_of
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ def team_servers(
     `records`: the folder with the records of the team, by default the workspace. Raises BadSettings if the SDK is not
     installed.
     """
-    if not has_servers(settings, consent.definitions):
-        return None
     found = servers_of(settings, consent.definitions)
     for problem in found.problems:
         _LOG.warning("%s", problem)

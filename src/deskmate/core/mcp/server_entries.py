@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
-PROJECT_FILE = ".mcp.json"
 CALL_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
 _MOST_SERVERS, _MOST_TEXT = 50, 32_000

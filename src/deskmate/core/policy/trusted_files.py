@@ -15,6 +15,8 @@ from deskmate.errors import BadRecord
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 SETTINGS = ".deskmate/settings.toml"
+# MCP servers, in the format of Claude Code.
+SERVERS = ".mcp.json"
 SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")

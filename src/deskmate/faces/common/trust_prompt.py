@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deskmate.app import Settings
-from deskmate.core.mcp.server_entries import HARMLESS, PROJECT_FILE, read_servers
-from deskmate.core.policy.trusted_files import Definition
+from deskmate.core.policy.trusted_files import SERVERS, Definition
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import error_lines, error_text, logging_to
 from deskmate.faces.common.terminal_text import exact
@@ -117,8 +116,11 @@ def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
 
 def _effects(one: Definition, settings: Settings) -> Iterator[str]:
     """Yield what follows from trusting a file, if the file alone does not show it: programs and variables."""
-    if one.path != PROJECT_FILE:
+    if one.path != SERVERS:
         return
+    # Import this only if there is such a file.
+    from deskmate.core.mcp.server_entries import HARMLESS, read_servers
+
     found = read_servers(one.data, one.path, of_project=True)
     yield from (f"  {exact(problem)}" for problem in found.problems)
     for entry in found.entries.values():

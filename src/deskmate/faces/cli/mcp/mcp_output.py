@@ -8,7 +8,8 @@ import click
 
 from deskmate import app
 from deskmate.app.parts.server_check import CheckedServer, check_server
-from deskmate.core.mcp.server_entries import PROJECT_FILE, ServerEntry, check_name, read_entry
+from deskmate.core.mcp.server_entries import ServerEntry, check_name, read_entry
+from deskmate.core.policy.trusted_files import SERVERS
 from deskmate.errors import BadInput, Refused
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.terminal_text import exact
@@ -29,8 +30,8 @@ def listing(folder: Path | None) -> int:
     servers = servers_of(settings, found.consent.definitions)
     for problem in servers.problems:
         note(problem)
-    if PROJECT_FILE in found.unused:
-        note(f"not used, because you have not trusted it: {PROJECT_FILE}\nTo review and trust it, run: deskmate trust")
+    if SERVERS in found.unused:
+        note(f"not used, because you have not trusted it: {SERVERS}\nTo review and trust it, run: deskmate trust")
     if not servers.entries:
         note("No MCP servers are configured. To add one, run: deskmate mcp add NAME -- COMMAND")
         return 0
