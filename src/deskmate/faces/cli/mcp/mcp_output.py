@@ -100,7 +100,7 @@ def test(folder: Path | None, name: str) -> int:
         note(f"deskmate: {name} cannot be used: {checked.why}")
         return FAILED
     lines = [f"{name}: ready in {checked.seconds:.1f} s, {_count(checked)}"]
-    rows = [(tool.full_name, tool.text.split("\n")[0]) for tool in checked.tools]
+    rows = [(tool.full_name, tool.text.split("\n")[0][:100]) for tool in checked.tools]
     lines += sheet_for(sys.stdout).table(rows, gives=1, indent="  ") if rows else []
     if checked.changes:
         note(f"not as you approved them: {checked.changes.words}\nTo look at them, run: deskmate mcp approve {name}")
