@@ -51,7 +51,7 @@ def added_servers(settings: Settings) -> ReadServers:
     except FileNotFoundError:
         return ReadServers()
     except OSError as error:
-        raise BadSettings(f"Cannot read {file}: {error.strerror}", "Check that it is a file of yours.") from error
+        raise BadSettings(f"Cannot read {file}: {error.strerror}", "Check that you own it and can read it.") from error
     return read_servers(data, str(file), of_project=False)
 
 

@@ -7,6 +7,7 @@ which of them count. Skills in the user's own folders are read here, too.
 import logging
 import os
 import platform
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -34,8 +35,8 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, SERVERS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
-    return [*([notes] if notes else []), *there]
+    there = [path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path)]
+    return [*([notes] if notes else []), *there, *_servers_paths(workspace)]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
@@ -46,7 +47,13 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     others = definitions_at(
-        workspace, [*_there(workspace, [SETTINGS, SERVERS]), *_skill_paths(workspace), *_agent_paths(workspace)]
+        workspace,
+        [
+            *_there(workspace, [SETTINGS]),
+            *_servers_paths(workspace),
+            *_skill_paths(workspace),
+            *_agent_paths(workspace),
+        ],
     )
     return (*([notes] if notes else []), *others)
 
@@ -109,6 +116,15 @@ def _names_in(place: Path, shown: str) -> list[str]:
     except OSError as error:
         _LOG.warning("Skipping %s: %s", shown, error.strerror)
         return []
+
+
+def _servers_paths(workspace: Path) -> list[str]:
+    """Return the file with MCP servers, if it is one. While a command runs, something empty may be in its place."""
+    try:
+        found = os.stat(workspace / SERVERS)
+    except OSError:
+        return []
+    return [SERVERS] if stat.S_ISREG(found.st_mode) and found.st_size else []
 
 
 def has_servers(settings: Settings, definitions: Iterable[Definition]) -> bool:

@@ -35,7 +35,7 @@ def list_(ctx: click.Context, /) -> int:
 
 @mcp.command("add")
 @click.argument("name")
-@click.argument("target", nargs=-1, required=True, metavar="URL | -- COMMAND [ARGS]...")
+@click.argument("target", nargs=-1, required=True)
 @click.option("--env", "env", multiple=True, metavar="KEY=VALUE", help="A variable for the command. Repeatable.")
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="A header for the URL. Repeatable.")
 @click.option("--timeout", type=click.FloatRange(0, 3600, min_open=True), help="Seconds for one call. Default: 60.")
@@ -52,9 +52,9 @@ def add(
     headers: tuple[str, ...],
     **options: object,
 ) -> int:
-    """Add a server for all your workspaces: a command to start, or the URL of a server.
+    """Add a server under a NAME, for all your workspaces: a command to start, or the URL of a server.
 
-    Write -- before a command. ${VAR} in a value is replaced when the server starts, so that no secret is stored.
+    TARGET is the URL, or the command with its arguments. Write -- before a command. ${VAR} in a value is replaced when the server starts, so that no secret is stored.
     """
     with importing():
         from deskmate.faces.cli.mcp import mcp_output
@@ -66,7 +66,7 @@ def add(
 @click.argument("name")
 @click.pass_context
 def test(ctx: click.Context, /, name: str) -> int:
-    """Start a server, list its tools and end it. Exits with 1 if that fails.
+    """Start the server NAME, list its tools and end it. Exits with 1 if that fails.
 
     If nothing of the server was approved yet, the tools that it lists are approved now.
     """
@@ -81,7 +81,7 @@ def test(ctx: click.Context, /, name: str) -> int:
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_context
 def approve(ctx: click.Context, /, name: str, yes: bool) -> int:
-    """Show which tools of a server are new or changed since you approved them, and approve them if you confirm.
+    """Show which tools of the server NAME are new or changed, and approve them if you confirm.
 
     Until then, new tools are not offered to agents and changed ones are not called. Exits with 1 if you do not confirm.
     """
@@ -95,7 +95,7 @@ def approve(ctx: click.Context, /, name: str, yes: bool) -> int:
 @click.argument("name")
 @click.pass_context
 def remove(ctx: click.Context, /, name: str) -> int:
-    """Remove a server that was added."""
+    """Remove the server NAME, which was added with `deskmate mcp add`."""
     with importing():
         from deskmate.faces.cli.mcp import mcp_output
 
