@@ -43,6 +43,7 @@ class ApprovedTools:
         self.tools = tools
         if self._is_kept:
             try:
+                self._state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with private_folder(self._state.parent.resolve(), self._state.name, FOLDER) as folder:
                     replace_file(folder, self._name, write_approvals(tools))
             except OSError as error:

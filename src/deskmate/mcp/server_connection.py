@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import ReadTools, ServerTool, read_tools
 from deskmate.core.mcp.tool_approvals import ToolChanges, changes_of
-from deskmate.errors import ToolError
+from deskmate.errors import StoreUnavailable, ToolError
 from deskmate.mcp.approved_tools import ApprovedTools
 from deskmate.mcp.sdk_connection import SdkConnection, Transport, words_of
 from deskmate.ports import Clock
@@ -160,7 +160,11 @@ class ServerConnection:
         self.read = read_tools(self.entry.name, listed)
         self._listed_at = self._clock.monotonic()
         if self.approved.tools is None:
-            self.approved.approve(self.read.tools)
+            try:
+                self.approved.approve(self.read.tools)
+            except StoreUnavailable as error:
+                # They are approved in this process, and again in the next one.
+                self._tell(str(error))
         changes = changes_of(self.approved.tools or (), self.read.tools)
         if changes and changes != self.changes:
             self._tell(

@@ -54,7 +54,8 @@ def add(
 ) -> int:
     """Add a server under a NAME, for all your workspaces: a command to start, or the URL of a server.
 
-    TARGET is the URL, or the command with its arguments. Write -- before a command. ${VAR} in a value is replaced when the server starts, so that no secret is stored.
+    TARGET is the URL, or the command with its arguments. Write -- before a command. ${VAR} in a value is replaced when
+    the server starts, so that no secret is stored.
     """
     with importing():
         from deskmate.faces.cli.mcp import mcp_output
