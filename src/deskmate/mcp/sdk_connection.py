@@ -10,10 +10,19 @@ from typing import Any
 import anyio
 from mcp import Client, MCPError
 from mcp.client._transport import TransportStreams
-from mcp_types import CallToolResult, Implementation, ServerNotification, ToolListChangedNotification
+from mcp_types import (
+    CallToolResult,
+    EmbeddedResource,
+    Implementation,
+    ServerNotification,
+    TextContent,
+    TextResourceContents,
+    ToolListChangedNotification,
+)
 
 from deskmate.core.mcp.server_tools import MOST_TOOLS
 from deskmate.errors import DeskmateError, ToolError
+from deskmate.workspace.command_output import clean
 
 Transport = Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
 # A server could list pages for ever.
@@ -85,6 +94,36 @@ class SdkConnection:
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call a tool and return its result."""
         return await self.client.call_tool(tool, arguments)
+
+    async def read_resource(self, uri: str) -> str:
+        """Return the text of a resource. What is no text is described."""
+        result = await self.client.read_resource(uri)
+        return "\n".join(_text_of(one) for one in result.contents)
+
+    async def get_prompt(self, name: str, words: str) -> str:
+        """Return the text of a prompt. `words`: its arguments in order, the last one with the rest of the words."""
+        prompts = (await self.client.list_prompts()).prompts
+        prompt = next((one for one in prompts if one.name == name), None)
+        if prompt is None:
+            names = ", ".join(ascii(one.name)[1:81] for one in prompts[:20]) or "none"
+            raise ToolError(f"There is no prompt '{name[:80]}'. Prompts of this server: {names}")
+        arguments = prompt.arguments or []
+        given = words.split(None, len(arguments) - 1) if arguments else []
+        if missing := [one.name for one in arguments[len(given) :] if one.required]:
+            raise ToolError(f"The prompt {name} needs {', '.join(ascii(one)[1:81] for one in missing)} as well")
+        names_of = [one.name for one in arguments]
+        result = await self.client.get_prompt(name, dict(zip(names_of, given, strict=False)))
+        return "\n\n".join(_text_of(message.content) for message in result.messages)
+
+
+def _text_of(part: object) -> str:
+    match part:
+        case TextContent(text=text) | TextResourceContents(text=text):
+            return clean(text)
+        case EmbeddedResource(resource=TextResourceContents(text=text)):
+            return clean(text)
+        case _:
+            return f"[left out: {type(part).__name__}]"
 
 
 def words_of(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 A call is never repeated by itself: whoever made it decides, because it may have had an effect.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -82,6 +82,26 @@ class ServerConnection:
             f"{self.entry.name} did not answer within {self.entry.seconds:g} s. The call may have had an effect. "
             "Check that before you try again."
         )
+
+    async def read_resource(self, tasks: TaskGroup, uri: str) -> str:
+        """Return the text of a resource. Raises ToolError."""
+        connection = await self.connect(tasks)
+        return await self._bounded(connection, lambda: connection.read_resource(uri))
+
+    async def get_prompt(self, tasks: TaskGroup, name: str, words: str) -> str:
+        """Return the text of a prompt. Raises ToolError."""
+        connection = await self.connect(tasks)
+        return await self._bounded(connection, lambda: connection.get_prompt(name, words))
+
+    async def _bounded(self, connection: SdkConnection, ask: Callable[[], Awaitable[str]]) -> str:
+        try:
+            with self._clock.move_on_after(self.entry.seconds):
+                return await ask()
+        except ToolError:
+            raise
+        except Exception as error:
+            raise ToolError(f"{self.entry.name}: {connection.why or words_of(error)}") from error
+        raise ToolError(f"{self.entry.name} did not answer within {self.entry.seconds:g} s")
 
     def _lost(self, why: str) -> ToolError:
         return ToolError(

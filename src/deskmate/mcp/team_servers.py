@@ -106,6 +106,14 @@ class TeamServers:
         connection = self.connection(tool.server, context.me.name, Path(context.workspace.root))
         return await result_of(tool.server, await connection.call(self._group, tool, arguments), context)
 
+    async def read_resource(self, name: str, uri: str) -> str:
+        """Return the text of a resource that the user named. Raises ToolError."""
+        return await self.connection(name).read_resource(self._group, uri)
+
+    async def get_prompt(self, name: str, prompt: str, words: str) -> str:
+        """Return the text of a prompt that the user chose. Raises ToolError."""
+        return await self.connection(name).get_prompt(self._group, prompt, words)
+
     @property
     def _group(self) -> TaskGroup:
         if self.tasks is None:
