@@ -17,7 +17,7 @@ from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.prompt.user_frames import UserCommand, UserFile
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
-from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
+from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, unknown_command
 from deskmate.faces.common.chat.completions import begins_with_path, is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
@@ -226,7 +226,7 @@ class Talk:
 
             return await self._speak(await prompt_message(name, rest, self._session), LEAD)
         if command is None:
-            raise _unknown(name)
+            raise unknown_command(name)
         words = rest.split()
         if not command.fits(words):
             raise usage_error(command)
@@ -361,14 +361,6 @@ class Talk:
         if self._actions.theme is None:
             return ["The plain chat uses the colours of your terminal. To turn them off, set NO_COLOR=1"]
         return self._actions.theme(name)
-
-
-def _unknown(name: str) -> Refused:
-    """Return the error for a command that does not exist, in one line."""
-    near = nearest(name)
-    return Refused(
-        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
-    )
 
 
 def _parted(text: str) -> tuple[str, str]:
