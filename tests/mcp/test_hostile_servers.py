@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -106,6 +107,26 @@ async def test_a_server_that_never_answers_is_left_after_its_time(tmp_path: Path
             await until(lambda: clock.sleeping > sleeping)
             clock.advance(60.0)
     assert "60 s" in str(failed[0])
+
+
+async def test_a_call_that_is_cut_leaves_the_server_usable(harness: ServerHarness, tmp_path: Path) -> None:
+    servers = harness.servers("sleepy")
+    called = tmp_path / "called"
+    async with running(servers):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(harness.call, servers, text=str(called)))
+            await until(called.exists)
+            tasks.cancel_scope.cancel()
+        assert (await harness.call(servers, text="awake")).ok
+
+
+async def test_each_member_has_a_process_of_its_own_if_the_user_wants_that(harness: ServerHarness) -> None:
+    servers = harness.servers("plain", per_member=True)
+    async with running(servers):
+        shared, one = servers.connection("hostile"), servers.connection("hostile", "ann", harness.place)
+        assert one is servers.connection("hostile", "ann", harness.place)
+        assert one is not shared
+        assert one is not servers.connection("hostile", "bob", harness.place)
 
 
 async def test_lines_that_are_no_messages_are_skipped(harness: ServerHarness) -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app import Feed, Outcome, run
-from deskmate.core.agent.entries import Did
+from deskmate.app import Feed, Outcome, load, run
+from deskmate.app.teammate_process import _written
+from deskmate.core.agent.actions import Settle
+from deskmate.core.agent.entries import Began, Did
+from deskmate.core.agent.rules.decide import decide
 from deskmate.errors import BadSettings
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.trust.approvals import Trust, survey
+from tests.core.agent.rules.test_decide import idle, says
 from tests.mcp.server_harness import HOSTILE
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness
@@ -175,3 +179,20 @@ def test_a_run_without_the_sdk_says_what_to_install(harness: AppHarness, monkeyp
     with pytest.raises(BadSettings) as refused:
         mcp_servers.team_servers(harness.place, "main/lead", settings, NO_CONSENT, Sandbox(Level.NONE), SystemClock())
     assert "[all]" in refused.value.hint
+
+
+def test_a_call_that_a_crash_cut_is_told_as_interrupted_and_not_repeated() -> None:
+    world = idle()
+    (call,) = says(world, ECHO)
+    world.record(Began(calls=(call,)))
+    world.reload()
+    view = replace(world.view, own_tools=frozenset({ECHO}))
+    settled = decide(view)
+    assert isinstance(settled, Settle)
+    assert (settled.calls, settled.ok) == ((call,), False)
+
+
+def test_teammates_in_processes_of_their_own_get_the_servers_of_the_settings(harness: AppHarness) -> None:
+    settings = load({"HOME": str(harness.home)}, {"mcp": {"hostile": {**server("plain"), "timeout": 5.0}}})
+    passed = json.loads(json.dumps(_written(settings)))
+    assert load({"HOME": str(harness.home)}, passed).mcp == settings.mcp
