@@ -55,6 +55,8 @@ class TeamServers:
             name: ApprovedTools(state, approval_key(entry, str(folder)), folder) for name, entry in self.entries.items()
         }
         self._connections: dict[tuple[str, str], ServerConnection] = {}
+        # Who is told what happens to a server. A face that says it itself replaces this.
+        self.tell: Callable[[str], None] = _warn
         self.tasks: TaskGroup | None = None
         self._tools: tuple[ServerTool, ...] = ()
 
@@ -97,7 +99,7 @@ class TeamServers:
         if key not in self._connections:
             place = folder if entry.per_member and folder else self._folder
             self._connections[key] = ServerConnection(
-                entry, self._make(entry, place), self.approved[name], self._clock, self._version, _warn
+                entry, self._make(entry, place), self.approved[name], self._clock, self._version, self.tell
             )
         return self._connections[key]
 

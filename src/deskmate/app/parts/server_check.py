@@ -47,6 +47,8 @@ def check_server(found: Survey, settings: Settings, name: str) -> CheckedServer:
             names = ", ".join(servers.entries) if servers else "none"
             raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
 
+        servers.tell = lambda text: None
+
         async def try_out() -> CheckedServer:
             begun = time.monotonic()
             async with task_group() as servers.tasks:
