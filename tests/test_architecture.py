@@ -31,6 +31,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "runtime": frozenset({"runtime", "core", "ports", "errors", "texts"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
+    "mcp": frozenset({"mcp", "core", "errors", "fs", "ports", "texts", "tools", "workspace"}),
     "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "models.wrapped_model", "errors"}),
     "trust": frozenset({"trust", "fs", "core", "ports", "stores", "workspace", "errors", "config"}),
@@ -38,7 +39,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"queries", "fs", "trust", "core", "ports", "runtime", "stores", "workspace", "errors", "config"}
     ),
     "app": frozenset(
-        {"app", "fs", "queries", "trust", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}
+        {"app", "fs", "queries", "trust", "core", "ports", "runtime", "mcp", *ADAPTERS, "errors", "config", "demo"}
     ),
     "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),
     "faces": frozenset({"faces", "app", "queries", "trust", "core", "errors", "fs", TOP}),

@@ -1,7 +1,8 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -44,12 +45,12 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.task_groups import on_threads
+from deskmate.runtime.task_groups import on_threads, task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, notes_of, skills_of
+from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
@@ -57,6 +58,7 @@ from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
+    from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import PostClient, Poster
 
 
@@ -68,7 +70,7 @@ class TeamParts:
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
-    `profiles`: the agent types that files describe, where the lead runs.
+    `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
     """
 
     team: str
@@ -87,6 +89,7 @@ class TeamParts:
     consent: Consent = NO_CONSENT
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
+    servers: "TeamServers | None" = None
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -118,27 +121,28 @@ class TeamParts:
             made_of=makings,
         )
 
-    async def play(self, name: str, *, wait: bool = True) -> None:
+    async def play(self, name: str, *, wait: bool = True, alone: bool = False) -> None:
         """Run a teammate in this process until it leaves. First end what an earlier process left running.
 
-        If another process runs it, wait, or without `wait` raise Held. Raises StoreCorrupt if the end of its transcript
-        is lost, unless the user lets it continue.
+        `alone`: it is the only member in this process. If another process runs it, wait, or without `wait` raise Held.
+        Raises StoreCorrupt if the end of its transcript is lost, unless the user lets it continue.
         """
         team_state = self.team_state
         async with team_state.writer.store.hold(name, f"process {os.getpid()}", wait=wait):
             member = (await team_state.roster.refresh()).members[name]
             if member.isolated:
                 await self._trees.make(name, self.workspace)
-            parts, started = self.teammate(member)
             await self.sweep(name)
             if not member.only_user:
                 await self.check_transcript(team_state.roster.state.team, name)
-            agent = await Agent.seat(team_state, started, parts)
-            if member.isolated and (failed := await self._trees.set_up(name)):
-                await agent.transcript.record(Noticed(text=failed))
-            await agent.play()
-            if member.isolated and not (await team_state.roster.refresh()).members[name].here:
-                await self._trees.release(name)
+            async with self.serving() if alone else nullcontext():
+                parts, started = self.teammate(member)
+                agent = await Agent.seat(team_state, started, parts)
+                if member.isolated and (failed := await self._trees.set_up(name)):
+                    await agent.transcript.record(Noticed(text=failed))
+                await agent.play()
+                if member.isolated and not (await team_state.roster.refresh()).members[name].here:
+                    await self._trees.release(name)
 
     async def check_transcript(self, team: str, name: str) -> None:
         """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
@@ -155,6 +159,8 @@ class TeamParts:
     async def sweep(self, name: str) -> None:
         """End the commands that an earlier process of a member left running. Call it while holding its seat."""
         member = self.team_state.roster.state.members.get(name)
+        if self.servers:
+            await to_thread.run_sync(self.servers.sweep, name)
         await (self._trees.of(name)[0] if member and member.isolated else self._workspace(name)).sweep()
 
     def _workspace(self, name: str) -> LocalWorkspace:
@@ -209,8 +215,7 @@ class TeamParts:
         names = [tool for tool in me.tools() if self.skills or tool != "Skill"]
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
-        is_limited = me.agent_type is not AgentType.GENERAL or me.base_tools is not None
-        tools = ToolSet(kind, [*names, *plan], () if is_limited else self._own_tools(kind))
+        tools = ToolSet(kind, [*names, *plan], self._own_tools(me), self._found_tools(me))
         budget, own = self.team_state.budget, self.settings.own_servers
         clock, over = self.team_state.writer.clock, partial(budget.over, name, steps=0)
         asked: Model = Timed(self.models(model), clock, lambda: budget.seconds_left, over)
@@ -231,8 +236,29 @@ class TeamParts:
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 
-    def _own_tools(self, kind: AgentKind) -> tuple[Tool, ...]:
-        return self.tools + self.lead_tools if kind is AgentKind.LEAD else self.tools
+    def _own_tools(self, me: Member) -> tuple[Tool, ...]:
+        """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""
+        if me.agent_type is not AgentType.GENERAL:
+            return ()
+        given = self.tools + self.lead_tools if me.kind is AgentKind.LEAD else self.tools
+        of_servers = self.servers.tools_for(me).listed if self.servers else ()
+        return of_servers if me.base_tools is not None else (*given, *of_servers)
+
+    def _found_tools(self, me: Member) -> tuple[Tool, ...]:
+        """Return the tools of MCP servers that an agent must find before it can call them."""
+        has_any = self.servers is not None and me.agent_type is AgentType.GENERAL
+        return self.servers.tools_for(me).found if self.servers and has_any else ()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Let MCP servers run until this is left. Make agents inside it: only then it is known which tools they get."""
+        if self.servers is None:
+            yield
+            return
+        async with task_group() as tasks:
+            await self.servers.begin(tasks)
+            yield
+            tasks.cancel_scope.cancel()
 
     def _makings(
         self, me: Member, parts: AgentParts, *, custom_type: str = "", instructions: str = ""
@@ -243,7 +269,7 @@ class TeamParts:
         # Plan mode is temporary, and the system prompt is for the work after it.
         works = work_mode.model_copy(update={"planning": False})
         seen = {"workspace": parts.workspace.root, "merges_into": parts.tree.branch} if parts.tree else {}
-        own = [tool.name for tool in self._own_tools(me.kind)]
+        own = [tool.name for tool in self._own_tools(me)]
         return made_of(
             name=name,
             kind=me.kind,
@@ -313,8 +339,12 @@ def team_parts_of(
     client: "Poster",
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
+    member: str = LEAD,
 ) -> TeamParts:
-    """Return what the agents of a team work with. `consent`: what of the workspace is used, by default nothing."""
+    """Return what the agents of a team work with. `consent`: what of the workspace is used, by default nothing.
+
+    `member`: whose process this is.
+    """
     return TeamParts(
         team=team,
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),
@@ -329,7 +359,19 @@ def team_parts_of(
         sandbox=sandbox,
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
+        servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
     )
+
+
+def _servers(
+    place: Path, seat: str, settings: Settings, consent: Consent, sandbox: Sandbox, clock: Clock
+) -> "TeamServers | None":
+    """Return the MCP servers of a process. Imports nothing of them if no file describes one."""
+    if not has_servers(settings, consent.definitions):
+        return None
+    from deskmate.app.parts.mcp_servers import team_servers
+
+    return team_servers(place, seat, settings, consent, sandbox, clock)
 
 
 def _secure(settings: Settings) -> bool:

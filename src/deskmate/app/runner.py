@@ -342,8 +342,8 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     team_state = team_parts.team_state
     team_state.feed.tell(TeamStarted(team_state.roster.state.team))
     await team_parts.check_transcript(team_parts.team, LEAD)
-    agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
-    async with task_group() as tasks:
+    async with team_parts.serving(), task_group() as tasks:
+        agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
         await teams.play(
             tasks,
             lambda team_state: launchers_of(team_parts.in_team(team_state)),

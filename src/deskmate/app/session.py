@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from deskmate.app.build import TeamParts
 from deskmate.app.rewind.rewinding import Rewinder, rewinder_of
@@ -36,6 +36,9 @@ __all__ = ["Answer", "Session", "attended", "session_with"]
 
 # Changes within this time are read together.
 _BREATH_SECONDS = 0.05
+
+if TYPE_CHECKING:
+    from deskmate.mcp.team_servers import TeamServers
 
 
 @asynccontextmanager
@@ -150,6 +153,11 @@ class Session(TeamSession):
     def consent(self) -> Consent:
         """Which files of the workspace it uses."""
         return self._team_parts.consent
+
+    @property
+    def servers(self) -> "TeamServers | None":
+        """The MCP servers that its agents use."""
+        return self._team_parts.servers
 
     @property
     def home(self) -> str:

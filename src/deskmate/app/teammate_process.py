@@ -100,8 +100,8 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
             sandbox, client = await sandbox_and_client(settings)
             consent = consent_to(place, part.approved)
             async with client:
-                team_parts = team_parts_of(place, team, settings, team_state, client, sandbox, consent)
-                await team_parts.play(part.name, wait=part.wait)
+                team_parts = team_parts_of(place, team, settings, team_state, client, sandbox, consent, part.name)
+                await team_parts.play(part.name, wait=part.wait, alone=True)
             tasks.cancel_scope.cancel()
 
 

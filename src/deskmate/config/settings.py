@@ -119,6 +119,26 @@ class Provider(Table):
         return self.key is not None or self.base_url is not None
 
 
+class McpServer(Table):
+    """An MCP server of the user. `core.mcp.server_entries` checks what the fields say together."""
+
+    command: str | None = Field(None, description="the program to start")
+    args: list[str] = Field([], description='a list of texts, such as ["-y", "some-server"]')
+    env: dict[str, str] = Field({}, description="a table of variables for the program")
+    url: str | None = Field(None, description="an address that begins with https://")
+    headers: dict[str, str] = Field({}, description="a table of HTTP headers")
+    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(60, description="a number of seconds, at most 3600")
+    sandbox: bool = Field(True, description="true or false")
+    network: bool | list[str] | None = Field(None, description="true, false or a list of hosts")
+    per_member: bool = Field(False, description="true or false")
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Its fields as a JSON file has them, where a time limit is in milliseconds."""
+        given = self.model_dump(exclude_none=True, exclude_defaults=True)
+        return {**given, "timeout": self.timeout * 1000} if "timeout" in given else given
+
+
 class Prices(Table):
     """US dollars for a million tokens."""
 
@@ -188,6 +208,8 @@ class Written(Table):
     merge: Literal["ask", "auto", "leave"] = Field("ask", description="ask, auto or leave")
     checkpoints: Annotated[int, Field(ge=0)] = Field(200, description="a whole number of checkpoints, or 0")
     checkpoint_days: Above = Field(30, description="a number of days above 0")
+    mcp: dict[str, McpServer] = Field({}, description="a table by server, such as [mcp.github]")
+    mcp_variables: list[str] = Field([], description='a list of variables, such as ["GITHUB_TOKEN"]')
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from deskmate.config.environment import environment, wants_colour
 from deskmate.config.settings import (
     DEFAULT_MODELS,
+    McpServer,
     ModelSettings,
     Permission,
     Prices,
@@ -37,7 +38,7 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "OPENAI_BASE_URL": ("openai", "base_url"),
 }
 # The settings that are tables, with settings of their own.
-_TABLES = frozenset({"anthropic", "openai", "permission", "tree", "models"})
+_TABLES = frozenset({"anthropic", "openai", "permission", "tree", "models", "mcp"})
 _MOST_BYTES = 16_000_000
 # Fields that say where a setting of a provider comes from.
 _PLACED = {"addresses": "base_url", "key_places": "key"}
@@ -191,6 +192,11 @@ def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadS
     if keys[0] == "tree":
         # A third key says which folder of a list.
         keys = keys[:2]
+    if keys[0] == "mcp":
+        # Further keys say which item of a list or which variable does not fit.
+        keys = keys[:3]
+    if keys[:-1] == ("mcp",):
+        return BadSettings(f"{place(keys)} must be a table with `command` or `url`")
     if keys[:-1] == ("models",):
         return BadSettings(f"{place(keys)} must be a table with `window`, `output` or `prices`")
     fields = _table_at(keys[:-1]).model_fields
@@ -217,6 +223,8 @@ def _table_at(keys: tuple[str, ...]) -> type[Table]:
             return Permission
         case ("tree",):
             return TreeSettings
+        case ("mcp", _):
+            return McpServer
         case ("models", _):
             return ModelSettings
         case ("models", _, "prices"):

@@ -53,8 +53,12 @@ class Described:
 
 
 def spec(tool: Tool) -> ToolSpec:
-    """Return a tool as a model sees it, with the smallest schema that is sufficient."""
-    return ToolSpec(tool.name, tool.text, _schema(tool.arguments))
+    """Return a tool as a model sees it, with the smallest schema that is sufficient.
+
+    A tool may have a `schema` of its own, if somebody else checks its arguments.
+    """
+    own: Mapping[str, Any] | None = getattr(tool, "schema", None)
+    return ToolSpec(tool.name, tool.text, _schema(tool.arguments) if own is None else own)
 
 
 _NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})

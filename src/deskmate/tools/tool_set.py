@@ -30,21 +30,25 @@ def tools_for(kind: AgentKind, names: Iterable[str]) -> tuple[Tool, ...]:
 
 
 class ToolSet(Mapping[str, Tool]):
-    """Tools by name: those of ours that are named here, and those of the calling program, `own`.
+    """Tools by name: those of ours that are named here, and those of the calling program and of servers, `own`.
 
-    Ours are imported when one of them is first looked up.
+    Ours are imported when one of them is first looked up. `unlisted`: more tools that can be called, and that the model
+    is not told of.
     """
 
-    def __init__(self, kind: AgentKind, names: Iterable[str], own: Iterable[Tool] = ()) -> None:
+    def __init__(
+        self, kind: AgentKind, names: Iterable[str], own: Iterable[Tool] = (), unlisted: Iterable[Tool] = ()
+    ) -> None:
         self._kind, self._schemas = kind, schemas_for(kind)
         self._names = tuple(name for name in names if name in self._schemas)
-        self._own = {tool.name: tool for tool in own}
+        self._told = tuple(own)
+        self._own = {tool.name: tool for tool in (*self._told, *unlisted)}
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""
         ours = (ToolSpec(name, self._text(name), self._schemas[name]) for name in self._names)
-        return (*ours, *map(spec, self._own.values()))
+        return (*ours, *map(spec, self._told))
 
     def _text(self, name: str) -> str:
         """Return the description of a tool. Sentences about tools for files that are not there are left out."""

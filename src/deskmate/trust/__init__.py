@@ -3,6 +3,7 @@
 approvals       what the user has approved of each workspace
 project_files   notes, settings, skills and agent files of a workspace, and what an agent is told about its environment
 type_files      the agent types that files of the user or of a workspace describe
+configured_servers  the MCP servers that files of the user or of a workspace describe
 user_notes      notes that the user adds while talking to a team
 team_signature  how a team is known to be the user's own
 known_secrets   the secrets this process knows, and that no other process reads them from its memory

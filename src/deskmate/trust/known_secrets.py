@@ -3,14 +3,17 @@
 They are redacted in all records, in the workspace and in the logs. `core.policy.redaction` finds them in a text.
 """
 
+import re
 import sys
 from collections.abc import Mapping
 
 from deskmate.config import DEFAULT_MODELS, Settings, environment, load
 from deskmate.core.policy.redaction import Redaction, secrets_in
 from deskmate.errors import BadSettings
+from deskmate.trust.project_files import has_servers
 
 _PR_SET_DUMPABLE = 4
+_TELLING_HEADER = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
 def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | None = None) -> Redaction:
@@ -25,8 +28,30 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | 
         return Redaction(secrets_in(environ))
     keys = {provider: settings.provider_of(model).key for provider, model in DEFAULT_MODELS.items()}
     known = {f"{provider} key": key.get_secret_value() for provider, key in keys.items() if key}
+    known |= _of_servers(settings)
     # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
+
+
+def _of_servers(settings: Settings) -> dict[str, str]:
+    """Return the secrets that are written into the configuration of the user's MCP servers."""
+    if not has_servers(settings, ()):
+        return {}
+    # Import this only if there are servers.
+    from deskmate.trust.configured_servers import servers_of
+
+    try:
+        entries = servers_of(settings).entries.values()
+    except BadSettings:
+        return {}
+    secret = {name: value for entry in entries for name, value in secrets_in(entry.env).items()}
+    # Without the word before it, such as Bearer.
+    headers = {
+        f"header {name} of {entry.name}": value.rpartition(" ")[2]
+        for entry in entries
+        for name, value in entry.headers.items()
+    }
+    return secret | {name: value for name, value in headers.items() if _TELLING_HEADER.search(name)}
 
 
 def seclude() -> None:

@@ -7,11 +7,13 @@ which of them count. Skills in the user's own folders are read here, too.
 import logging
 import os
 import platform
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILL_FOLDERS, Definition
+from deskmate.config import Settings
+from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SERVERS, SETTINGS, SKILL, SKILL_FOLDERS, Definition
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -20,6 +22,8 @@ from deskmate.workspace.paths import resolved
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
 
+# Next to the user's settings. Only `deskmate mcp add` and `remove` write it.
+ADDED_SERVERS = "mcp.json"
 # Nobody reads more than this before approving it.
 MOST_BYTES = 256_000
 MOST_FILES = 100
@@ -31,18 +35,25 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
-    return [*([notes] if notes else []), *there]
+    there = [path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path)]
+    return [*([notes] if notes else []), *there, *_servers_paths(workspace)]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
-    """Return the definitions of a workspace: the notes nearest to a folder, settings, skills, agent files.
+    """Return the definitions of a workspace: the notes nearest to a folder, settings, MCP servers, skills,
+    agent files.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     others = definitions_at(
-        workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace), *_agent_paths(workspace)]
+        workspace,
+        [
+            *_there(workspace, [SETTINGS]),
+            *_servers_paths(workspace),
+            *_skill_paths(workspace),
+            *_agent_paths(workspace),
+        ],
     )
     return (*([notes] if notes else []), *others)
 
@@ -105,6 +116,21 @@ def _names_in(place: Path, shown: str) -> list[str]:
     except OSError as error:
         _LOG.warning("Skipping %s: %s", shown, error.strerror)
         return []
+
+
+def _servers_paths(workspace: Path) -> list[str]:
+    """Return the file with MCP servers, if it is one. While a command runs, something empty may be in its place."""
+    try:
+        found = os.stat(workspace / SERVERS)
+    except OSError:
+        return []
+    return [SERVERS] if stat.S_ISREG(found.st_mode) and found.st_size else []
+
+
+def has_servers(settings: Settings, definitions: Iterable[Definition]) -> bool:
+    """Tell whether any file may describe an MCP server, without reading one."""
+    added = settings.file.parent / ADDED_SERVERS
+    return bool(settings.mcp) or any(one.path == SERVERS for one in definitions) or os.path.lexists(added)
 
 
 def _there(workspace: Path, paths: Iterable[str]) -> list[str]:

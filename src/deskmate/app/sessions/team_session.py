@@ -7,7 +7,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -40,6 +40,9 @@ from deskmate.queries.team_view import Permitted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
+
+if TYPE_CHECKING:
+    from deskmate.mcp.team_servers import TeamServers
 
 
 class TeamSession(ABC):
@@ -87,6 +90,11 @@ class TeamSession(ABC):
     def consent(self) -> Consent:
         """Which files of the workspace it uses, as far as this process knows."""
         return NO_CONSENT
+
+    @property
+    def servers(self) -> "TeamServers | None":
+        """The MCP servers of this process, None if it has none."""
+        return None
 
     @property
     @abstractmethod

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from deskmate.core.agent.entries import Started, WorkMode
 from deskmate.core.log.names import LEAD, is_call
+from deskmate.core.policy.patterns import text_matches
 from deskmate.core.policy.permissions import Mode, PermissionRule, barred_tools
-from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import MCP_CALL, MCP_PREFIX, MCP_SEARCH, TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.prompt.call_texts import submit_plan
 from deskmate.core.team.members import Member, RosterState, is_planning
 
@@ -70,10 +71,21 @@ def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str
     if tool == RESULT_TOOL and tool in own_tools:
         return not work_mode.planning
     if tool in own_tools:
-        # It is not known whether one of these only reads.
-        is_limited = me.agent_type is not AgentType.GENERAL or me.base_tools is not None
-        return not (is_limited or work_mode.planning or work_mode.delegating)
+        return _may_use(me, tool) and not (work_mode.planning or work_mode.delegating)
     return tool in me.tools(planning=work_mode.planning, delegate=work_mode.delegating)
+
+
+def _may_use(me: Member, tool: str) -> bool:
+    """Tell whether a tool that is not ours is for this agent. It is not known whether one of these only reads."""
+    if me.agent_type is not AgentType.GENERAL:
+        return False
+    if me.base_tools is None:
+        return True
+    # An agent file names tools of MCP servers, and can name no others.
+    words = [word for word in me.base_tools if word.startswith(MCP_PREFIX)]
+    if tool in (MCP_SEARCH, MCP_CALL):
+        return bool(words)
+    return any(text_matches(word, tool) for word in words)
 
 
 def is_offered(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str] = ()) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
-Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "skill", "plan"]
+Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "skill", "plan", "mcp"]
 
 
 @frozen
@@ -61,6 +61,12 @@ _TABLE = (
 )
 
 TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in _TABLE})
+
+# Not in the table, because an agent has them only if MCP servers have more tools than fit into a request.
+MCP_PREFIX, MCP_SEARCH, MCP_CALL = "mcp__", "McpSearch", "McpCall"
+KNOWN: Mapping[str, ToolTraits] = MappingProxyType(
+    {**TOOLS, MCP_SEARCH: _reading(MCP_SEARCH, "mcp"), MCP_CALL: ToolTraits(MCP_CALL, "mcp")}
+)
 
 PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"})
 

@@ -1,7 +1,8 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
-A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill, an agent file.
-It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores their answers.
+A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, MCP servers, a skill,
+an agent file. It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores
+their answers.
 """
 
 import json
@@ -14,6 +15,8 @@ from deskmate.errors import BadRecord
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 SETTINGS = ".deskmate/settings.toml"
+# MCP servers, in the format of Claude Code.
+SERVERS = ".mcp.json"
 SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")

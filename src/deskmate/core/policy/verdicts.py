@@ -12,13 +12,13 @@ from deskmate.core.agent.open_calls import OpenCall
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import has_tool
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, Verdict, judge, standing_rule
-from deskmate.core.policy.tool_table import TOOLS, AgentKind
+from deskmate.core.policy.tool_table import KNOWN, TOOLS, AgentKind
 
 
 def asking(view: View, call: OpenCall, reason: str) -> Ask:
     """Return the question about a call, with the rule that would make it unnecessary."""
     attempt = _attempt(view, call)
-    rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined)
+    rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=KNOWN, confined=view.confined)
     if attempt.command is not None:
         reason = f"{reason}. It would run {_written(attempt.command)}"
     return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
@@ -71,7 +71,7 @@ def _judged(view: View, call: OpenCall, attempt: Attempt) -> Verdict:
         attempt,
         mode=_mode(view),
         rules=_rules(view),
-        traits=TOOLS,
+        traits=KNOWN,
         confined=view.confined,
         # A person who answered was there. The answer settles what still asks, but a rule that denies still does.
         attended=view.roster.attended or call.allowed is not None,

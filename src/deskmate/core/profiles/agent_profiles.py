@@ -43,7 +43,8 @@ class AgentProfile:
         """The built-in type whose limits apply to its agents."""
         if self.name in set(AgentType):
             return AgentType(self.name)
-        writes = self.tools is None or not all(TOOLS[tool].reads for tool in self.tools)
+        # It is not known what a tool of an MCP server does.
+        writes = self.tools is None or not all(tool in TOOLS and TOOLS[tool].reads for tool in self.tools)
         return AgentType.GENERAL if writes else AgentType.EXPLORE
 
     @property
@@ -52,7 +53,7 @@ class AgentProfile:
         if self.mode is not Mode.PLAN:
             return self
         chosen = TOOLS if self.tools is None else self.tools
-        return replace(self, tools=tuple(tool for tool in chosen if TOOLS[tool].home == "base" and TOOLS[tool].reads))
+        return replace(self, tools=tuple(tool for tool in chosen if _only_reads(tool)))
 
     @property
     def packed(self) -> tuple[str, ...]:
@@ -75,6 +76,10 @@ class AgentProfile:
         """
         widest = team if self.of_project and caller.wider_than(team) else caller
         return widest if self.mode is not None and self.mode.wider_than(widest) else self.mode
+
+
+def _only_reads(tool: str) -> bool:
+    return tool in TOOLS and TOOLS[tool].home == "base" and TOOLS[tool].reads
 
 
 BUILT_IN: Mapping[str, AgentProfile] = MappingProxyType({name.value: AgentProfile(name.value) for name in AgentType})

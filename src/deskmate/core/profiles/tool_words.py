@@ -1,13 +1,17 @@
 """Tools by the names that agent files use: Claude Code's and our own.
 
-Only tools for files and commands can be chosen. Those of the team come with being a teammate.
+Only tools for files and commands, and those of MCP servers, can be chosen. Those of the team come with being a
+teammate.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
-from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.policy.tool_table import MCP_PREFIX, TOOLS
 from deskmate.core.values import frozen
 
+# How a file names tools of MCP servers.
+_MCP_WORD = re.compile(rf"{MCP_PREFIX}[A-Za-z0-9_*-]+")
 _MOST_LISTED = 10
 _UNKNOWN = "these tools do not exist here"
 _BASE = tuple(tool.name for tool in TOOLS.values() if tool.home == "base")
@@ -32,7 +36,7 @@ _OF_TEAM = frozenset(
 
 @frozen
 class ChosenTools:
-    """The base tools that a list of names gives, None for all. `flaws`: what of the list has no effect, and why."""
+    """The base tools and patterns of MCP tools that a list gives, None for all. `flaws`: what has no effect."""
 
     names: tuple[str, ...] | None
     flaws: tuple[str, ...] = ()
@@ -44,11 +48,12 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
     `allowed`: None if there is no such list. A name with a pattern, such as `Bash(git log:*)`, would give or take the
     tool only for some calls. It gives nothing, and it takes the whole tool.
     """
-    wanted = None if allowed is None else tuple(allowed)
+    wanted, denied = None if allowed is None else tuple(allowed), tuple(denied)
     given, flaws = _given(wanted)
     known = {word: _known(word.partition("(")[0]) for word in denied}
     taken = {*_BASE} if "*" in known else {*known.values()}
-    if unknown := [word for word, tool in known.items() if not tool and word != "*" and word.lower() not in _OF_TEAM]:
+    others = (word for word, tool in known.items() if not tool and word != "*" and word.lower() not in _OF_TEAM)
+    if unknown := [word for word in others if not word.startswith(MCP_PREFIX)]:
         flaws.append(f"{_UNKNOWN}: {_listed(unknown)}")
     if partial := [word for word, tool in known.items() if tool and "(" in word]:
         flaws.append(f"these are for some calls only, but take the whole tool away: {_listed(partial)}")
@@ -57,7 +62,20 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
         left.remove("edit_file")
         flaws.append("edit_file needs read_file, so it is left out")
     everything = wanted is None or "*" in wanted
-    return ChosenTools(None if everything and len(left) == len(_BASE) else tuple(left), tuple(flaws))
+    barred = [word for word in denied if word.startswith(MCP_PREFIX)]
+    if barred:
+        flaws.append(
+            f"tools of MCP servers can only be named in tools, so these take all of them away: {_listed(barred)}"
+        )
+    if everything and len(left) == len(_BASE) and not barred:
+        return ChosenTools(None, tuple(flaws))
+    of_servers = () if barred or "*" in known else map(_of_server, filter(_MCP_WORD.fullmatch, wanted or ()))
+    return ChosenTools((*left, *of_servers), tuple(flaws))
+
+
+def _of_server(word: str) -> str:
+    """Return the pattern of the tools that a word names. A server alone means all of its tools, as in Claude Code."""
+    return word if "__" in word.removeprefix(MCP_PREFIX) or "*" in word else f"{word}__*"
 
 
 def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
@@ -69,7 +87,7 @@ def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
             given.add(known)
         elif _known(word.partition("(")[0]):
             partial.append(word)
-        elif word.lower() not in _OF_TEAM:
+        elif word.lower() not in _OF_TEAM and not _MCP_WORD.fullmatch(word):
             unknown.append(word)
     if unknown:
         flaws.append(f"{_UNKNOWN}: {_listed(unknown)}")

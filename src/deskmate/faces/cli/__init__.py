@@ -13,6 +13,7 @@ trust_command     trust: list, add, remove
 removal_command   teams rm and prune
 shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
+mcp               MCP servers: list, add, test, remove
 trees             merge, diff and trees: the branch of a team and the trees of its teammates
 output            what the commands print
 rewind            going back to an earlier point

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from deskmate.faces.cli import shell_completion
+from deskmate.faces.cli.mcp.mcp_commands import mcp
 from deskmate.faces.cli.trees.tree_commands import TREE_COMMANDS
 from deskmate.faces.common.command_start import ShowingGroup, SuggestingGroup, bounded, from_stdin, importing
 
@@ -375,4 +376,4 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, agents, doctor, trust)
+TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, agents, mcp, doctor, trust)

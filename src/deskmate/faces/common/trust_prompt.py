@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deskmate.app import Settings
+from deskmate.core.policy.trusted_files import SERVERS, Definition
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import error_lines, error_text, logging_to
 from deskmate.faces.common.terminal_text import exact
@@ -106,10 +107,30 @@ def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
             yield f"  | {exact(line[:_SHOWN_CHARACTERS] if cut else line)}{' … (cut)' if cut else ''}"
         if not whole and len(lines) > _SHOWN_LINES:
             yield f"  … {len(lines) - _SHOWN_LINES:,} more"
+        yield from _effects(one, settings)
     try:
         found.whole.narrowed(settings)
     except DeskmateError as error:
         yield from error_lines(error)
+
+
+def _effects(one: Definition, settings: Settings) -> Iterator[str]:
+    """Yield what follows from trusting a file, if the file alone does not show it: programs and variables."""
+    if one.path != SERVERS:
+        return
+    # Import this only if there is such a file.
+    from deskmate.core.mcp.server_entries import HARMLESS, read_servers
+
+    found = read_servers(one.data, one.path, of_project=True)
+    yield from (f"  {exact(problem)}" for problem in found.problems)
+    for entry in found.entries.values():
+        does = "connects to" if entry.url else "starts"
+        yield f"  the MCP server {entry.name} {does}: {exact(entry.summary)}"
+        for name in entry.variables:
+            if name in HARMLESS or name in settings.mcp_variables:
+                yield f"    it gets the value of the variable {name}"
+            else:
+                yield f"    it asks for the variable {name}, which it does not get: it is not in mcp_variables"
 
 
 def _page(lines: list[str]) -> None:

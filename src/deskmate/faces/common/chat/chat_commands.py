@@ -3,6 +3,8 @@
 import difflib
 from dataclasses import dataclass
 
+from deskmate.errors import Refused
+
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
@@ -81,6 +83,7 @@ _CONVERSATION = (
         most=2,
         aliases=("checkpoint", "undo"),
     ),
+    ChatCommand("mcp", "/mcp [restart|approve NAME]", "show the MCP servers and their tools", most=3),
     ChatCommand("copy", "/copy", "copy the lead's last answer to the clipboard"),
     ChatCommand("export", "/export [FILE]", "write the conversation with the lead to a Markdown file", most=None),
     ChatCommand("compact", "/compact [FOCUS]", "summarise the lead's conversation", most=None),
@@ -111,3 +114,11 @@ def nearest(name: str) -> str | None:
     """Return the name or alias closest to a mistyped name, or None if none is close."""
     near = difflib.get_close_matches(name.lower(), _NAMED, n=1)
     return near[0] if near else None
+
+
+def unknown_command(name: str) -> Refused:
+    """Return the error for a command that does not exist, in one line."""
+    near = nearest(name)
+    return Refused(
+        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
+    )

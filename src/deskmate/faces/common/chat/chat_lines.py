@@ -14,10 +14,10 @@ import anyio.to_thread
 
 from deskmate.app.parts.usable_types import list_types
 from deskmate.core.log.names import ALL, LEAD, USER
-from deskmate.core.prompt.user_frames import UserCommand
+from deskmate.core.prompt.user_frames import UserCommand, UserFile
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
-from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
+from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, unknown_command
 from deskmate.faces.common.chat.completions import begins_with_path, is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
@@ -116,7 +116,8 @@ class Talk:
 
     async def _carry_out(self, text: str) -> Lines:
         workspace = self._session.workspace
-        if begins_with_image(text, workspace) or begins_with_file(text, workspace, self._names):
+        begins = begins_with_image(text, workspace) or begins_with_file(text, workspace, self._names)
+        if begins or (text.startswith("@") and self._resources(text.split(maxsplit=1)[0])):
             return await self._speak(text, LEAD)
         if (said := without_sign(text)) != text:
             return await self._speak(said, LEAD)
@@ -160,21 +161,39 @@ class Talk:
         """What means somebody on the team after an `@`, even if a file has the same name."""
         return {ALL, *(member.name for member in self._session.members)}
 
+    def _resources(self, text: str) -> tuple[tuple[str, str], ...]:
+        """Return the resources of MCP servers that a text names. Without servers, nothing of this is imported."""
+        if self._session.servers is None:
+            return ()
+        from deskmate.faces.common.mcp.mcp_mentions import resources_in
+
+        return resources_in(text, self._session.servers)
+
+    async def _read(self, resources: tuple[tuple[str, str], ...]) -> tuple[tuple[UserFile, ...], tuple[str, ...]]:
+        if not resources or self._session.servers is None:
+            return (), ()
+        from deskmate.faces.common.mcp.mcp_mentions import attached_resources
+
+        return await attached_resources(resources, self._session.servers)
+
     async def _speak(self, words: str, to: str) -> Lines:
         """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
         images = images_in(words, self._session.workspace)
         paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
-        short = None if images or paths else short_answer(words)
+        resources = self._resources(words) if to == LEAD else ()
+        short = None if images or paths or resources else short_answer(words)
         if short and (answered := await self.answers.answer_short(*short, to)) is not None:
             return _lines(answered)
         files = await self._session.mentioned(paths)
-        content = self.commands.with_news(words, *(file.frame for file in files.attached)) if to == LEAD else words
+        of_servers, missing = await self._read(resources)
+        frames = (file.frame for file in (*files.attached, *of_servers))
+        content = self.commands.with_news(words, *frames) if to == LEAD else words
         await self._session.say(content, to=to, images=images)
         if to == LEAD:
             self.commands.told()
         # A face that shows what the user does shows the message with its files.
-        attached = files.attached if self._actions.watch is None else ()
-        told = [*(f"attached {file.path}, {file.lines}" for file in attached), *files.left_out]
+        attached = (*files.attached, *of_servers) if self._actions.watch is None else ()
+        told = [*(f"attached {file.path}, {file.lines}" for file in attached), *files.left_out, *missing]
         said: Lines = _lines(told) if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
         if short and (unanswered := self.answers.unanswered(to)):
             said = _lines(unanswered)
@@ -202,8 +221,12 @@ class Talk:
     async def _command(self, text: str) -> Lines:
         name, rest = _parted(text[1:])
         command = command_named(name)
+        if command is None and name.startswith("mcp__"):
+            from deskmate.faces.common.mcp.mcp_mentions import prompt_message
+
+            return await self._speak(await prompt_message(name, rest, self._session), LEAD)
         if command is None:
-            raise _unknown(name)
+            raise unknown_command(name)
         words = rest.split()
         if not command.fits(words):
             raise usage_error(command)
@@ -253,6 +276,10 @@ class Talk:
                 return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
             case "config":
                 return _lines(config_lines(session))
+            case "mcp":
+                from deskmate.faces.common.mcp.mcp_lines import mcp_lines
+
+                return _lines(await mcp_lines(session, words))
             case "doctor":
                 return _lines(await doctor_lines(session, sheet.cells))
             case "diff":
@@ -336,14 +363,6 @@ class Talk:
         if self._actions.theme is None:
             return ["The plain chat uses the colours of your terminal. To turn them off, set NO_COLOR=1"]
         return self._actions.theme(name)
-
-
-def _unknown(name: str) -> Refused:
-    """Return the error for a command that does not exist, in one line."""
-    near = nearest(name)
-    return Refused(
-        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
-    )
 
 
 def _parted(text: str) -> tuple[str, str]:

@@ -123,7 +123,7 @@ def config_lines(session: "TeamSession") -> list[str]:
     shown = settings.model_dump(
         mode="json",
         exclude_defaults=True,
-        exclude={"file", "state", "claude_folder", "warnings", "addresses", "key_places"},
+        exclude={"file", "state", "claude_folder", "warnings", "addresses", "key_places", "mcp"},
     )
     lines.append(f"model = {json.dumps(session.model)} ({_origin_of_model(session)})")
     lines += [

@@ -1,0 +1,137 @@
+"""One connection to a server, made with the SDK.
+
+Only this module and the transports import the SDK.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+from mcp import Client, MCPError
+from mcp.client._transport import TransportStreams
+from mcp_types import (
+    CallToolResult,
+    EmbeddedResource,
+    Implementation,
+    ServerNotification,
+    TextContent,
+    TextResourceContents,
+    ToolListChangedNotification,
+)
+
+from deskmate.core.mcp.server_tools import MOST_TOOLS
+from deskmate.errors import DeskmateError, ToolError
+from deskmate.workspace.command_output import clean
+
+Transport = Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
+# A server could list pages for ever.
+_MOST_PAGES = 20
+
+
+class SdkConnection:
+    """A connection while it is open. `ended`: set once the server is gone. `why`: why it is, empty if nobody knows."""
+
+    def __init__(self, transport: Transport, version: str) -> None:
+        self._transport, self._version = transport, version
+        self._client: Client | None = None
+        self.ready, self.ended = anyio.Event(), anyio.Event()
+        self.why = ""
+        self.is_stale = False
+
+    async def hold(self) -> None:
+        """Connect, and keep the connection until the server or somebody else ends it. Reports errors in `why`."""
+        try:
+            client = Client(
+                self._transport(self.end),
+                client_info=Implementation(name="deskmate", version=self._version),
+                message_handler=self._hear,
+                cache=None,
+            )
+            async with client:
+                self._client = client
+                self.ready.set()
+                await self.ended.wait()
+        except Exception as error:
+            self.end(words_of(error))
+        finally:
+            self._client = None
+            self.end("")
+            self.ready.set()
+
+    def end(self, why: str) -> None:
+        """End the connection. The first reason that says something is kept."""
+        self.why = self.why or why
+        self.ended.set()
+
+    async def _hear(self, message: ServerNotification | Exception) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.is_stale = True
+
+    @property
+    def client(self) -> Client:
+        """The client of the SDK. Raises ToolError if the connection has ended."""
+        if self._client is None or self.ended.is_set():
+            raise ToolError(self.why or "the connection has ended")
+        return self._client
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """Return what the server lists, with `name`, `description` and `inputSchema` of each tool."""
+        self.is_stale = False
+        tools: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.client.list_tools(cursor=cursor)
+            tools += (
+                {"name": one.name, "description": one.description, "inputSchema": one.input_schema}
+                for one in page.tools
+            )
+            cursor = page.next_cursor
+            if cursor is None or len(tools) > MOST_TOOLS:
+                break
+        return tools
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool and return its result."""
+        return await self.client.call_tool(tool, arguments)
+
+    async def read_resource(self, uri: str) -> str:
+        """Return the text of a resource. What is no text is described."""
+        result = await self.client.read_resource(uri)
+        return "\n".join(_text_of(one) for one in result.contents)
+
+    async def get_prompt(self, name: str, words: str) -> str:
+        """Return the text of a prompt. `words`: its arguments in order, the last one with the rest of the words."""
+        prompts = (await self.client.list_prompts()).prompts
+        prompt = next((one for one in prompts if one.name == name), None)
+        if prompt is None:
+            names = ", ".join(ascii(one.name)[1:81] for one in prompts[:20]) or "none"
+            raise ToolError(f"There is no prompt '{name[:80]}'. Prompts of this server: {names}")
+        arguments = prompt.arguments or []
+        given = words.split(None, len(arguments) - 1) if arguments else []
+        if missing := [one.name for one in arguments[len(given) :] if one.required]:
+            raise ToolError(f"The prompt {name} needs {', '.join(ascii(one)[1:81] for one in missing)} as well")
+        names_of = [one.name for one in arguments]
+        result = await self.client.get_prompt(name, dict(zip(names_of, given, strict=False)))
+        return "\n\n".join(_text_of(message.content) for message in result.messages)
+
+
+def _text_of(part: object) -> str:
+    match part:
+        case TextContent(text=text) | TextResourceContents(text=text):
+            return clean(text)
+        case EmbeddedResource(resource=TextResourceContents(text=text)):
+            return clean(text)
+        case _:
+            return f"[left out: {type(part).__name__}]"
+
+
+def words_of(error: BaseException) -> str:
+    """Return what went wrong, on one bounded line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, MCPError):
+        return " ".join(str(error.error.message).split())[:500]
+    if isinstance(error, DeskmateError):
+        return str(error)
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"

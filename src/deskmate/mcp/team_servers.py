@@ -1,0 +1,135 @@
+"""All servers of one process of Deskmate.
+
+The members that run in the process share one process of each server, unless the user wants one for each member.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.mcp.server_entries import ServerEntry
+from deskmate.core.mcp.server_tools import ServerTool
+from deskmate.core.mcp.tool_approvals import approval_key
+from deskmate.core.policy.patterns import text_matches
+from deskmate.core.team.members import Member
+from deskmate.errors import ToolError
+from deskmate.mcp.approved_tools import ApprovedTools
+from deskmate.mcp.call_results import result_of
+from deskmate.mcp.mcp_tools import ToolsOfServers, tools_of_servers
+from deskmate.mcp.sdk_connection import Transport
+from deskmate.mcp.server_connection import ServerConnection
+from deskmate.ports import Clock, ToolContext
+from deskmate.workspace.local_workspace import GRACE_SECONDS
+from deskmate.workspace.sweep import Groups
+
+_LOG = logging.getLogger(__name__)
+# Makes the transport of a server, in a folder.
+MakeTransport = Callable[[ServerEntry, Path], Transport]
+
+
+class TeamServers:
+    """The servers that a team uses. `make`: returns how to reach one. `folder`: the workspace. `records`: where
+    the records of the team are."""
+
+    def __init__(
+        self,
+        entries: Iterable[ServerEntry],
+        make: MakeTransport,
+        *,
+        state: Path,
+        folder: Path,
+        records: Path,
+        team: str,
+        clock: Clock,
+        version: str,
+    ) -> None:
+        self.entries = {entry.name: entry for entry in entries}
+        self._make, self._folder, self._records, self._team = make, folder, records, team
+        self._clock, self._version = clock, version
+        self.approved = {
+            name: ApprovedTools(state, approval_key(entry, str(folder)), folder) for name, entry in self.entries.items()
+        }
+        self._connections: dict[tuple[str, str], ServerConnection] = {}
+        # Who is told what happens to a server. A face that says it itself replaces this.
+        self.tell: Callable[[str], None] = _warn
+        self.tasks: TaskGroup | None = None
+        self._tools: tuple[ServerTool, ...] = ()
+
+    async def begin(self, tasks: TaskGroup) -> None:
+        """Let servers run in these tasks, and decide which tools are offered: those that are approved.
+
+        A server of which nothing was approved yet is started at once, and what it lists is approved with it. Other
+        servers are started only when one of their tools is called.
+        """
+        self.tasks = tasks
+        async with anyio.create_task_group() as tries:
+            for name, approved in self.approved.items():
+                if approved.tools is None:
+                    tries.start_soon(self._try, name)
+        self._decide()
+
+    def _decide(self) -> None:
+        self._tools = tuple(tool for one in self.approved.values() for tool in one.tools or ())
+
+    def sweep(self, member: str) -> None:
+        """End what an earlier process of a member left running. Call it while holding its seat."""
+        Groups(self._records, self._team, f"{member}.mcp").sweep(frozenset(), GRACE_SECONDS)
+
+    async def _try(self, name: str) -> None:
+        try:
+            await self.connect(name)
+        except ToolError as error:
+            _LOG.warning("%s", error.message)
+
+    async def connect(self, name: str) -> ServerConnection:
+        """Return a server that runs now, with its tools listed. Raises ToolError."""
+        connection = self.connection(name)
+        await connection.connect(self._group)
+        return connection
+
+    def connection(self, name: str, member: str = "", folder: Path | None = None) -> ServerConnection:
+        """Return a server, which may not run. `member`, `folder`: of whom it is, if each member has its own."""
+        entry = self.entries[name]
+        key = (name, member if entry.per_member else "")
+        if key not in self._connections:
+            place = folder if entry.per_member and folder else self._folder
+            self._connections[key] = ServerConnection(
+                entry, self._make(entry, place), self.approved[name], self._clock, self._version, self.tell
+            )
+        return self._connections[key]
+
+    async def call(self, tool: ServerTool, arguments: Mapping[str, Any], context: ToolContext) -> Result:
+        """Call a tool for an agent. Raises ToolError."""
+        connection = self.connection(tool.server, context.me.name, Path(context.workspace.root))
+        return await result_of(tool.server, await connection.call(self._group, tool, arguments), context)
+
+    async def read_resource(self, name: str, uri: str) -> str:
+        """Return the text of a resource that the user named. Raises ToolError."""
+        return await self.connection(name).read_resource(self._group, uri)
+
+    async def get_prompt(self, name: str, prompt: str, words: str) -> str:
+        """Return the text of a prompt that the user chose. Raises ToolError."""
+        return await self.connection(name).get_prompt(self._group, prompt, words)
+
+    @property
+    def _group(self) -> TaskGroup:
+        if self.tasks is None:
+            raise ToolError("MCP servers cannot be used now. Continue without them.")
+        return self.tasks
+
+    def tools_for(self, me: Member) -> ToolsOfServers:
+        """Return the tools that an agent has: all, or those that its agent type names."""
+        if me.base_tools is None:
+            return tools_of_servers(self._tools, self)
+        wanted = [word for word in me.base_tools if word.startswith("mcp__")]
+        chosen = [tool for tool in self._tools if any(text_matches(word, tool.full_name) for word in wanted)]
+        return tools_of_servers(tuple(chosen), self)
+
+
+def _warn(text: str) -> None:
+    _LOG.warning("%s", text)
