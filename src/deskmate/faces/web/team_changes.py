@@ -5,8 +5,8 @@ same key replaces the earlier one. So an event that is told twice changes nothin
 asks for what came after the last entry that it has.
 """
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, TypeVar
 
 import anyio
 
@@ -24,6 +24,8 @@ from deskmate.faces.web.shown_json import (
     summary_json,
     task_json,
 )
+
+T = TypeVar("T")
 
 # A page that opens a long conversation gets its end first.
 FIRST_ITEMS = 200
@@ -63,6 +65,21 @@ class MemberWords:
         return next(iter(self._running.values()), "")
 
 
+class _Kept(Generic[T]):
+    """The JSON of items, made again only if an item has changed. Most never do."""
+
+    def __init__(self, make: Callable[[T], dict[str, Any]]) -> None:
+        self._make = make
+        self._made: dict[object, tuple[T, dict[str, Any]]] = {}
+
+    def of(self, key: object, item: T) -> dict[str, Any]:
+        """Return the JSON of an item."""
+        known = self._made.get(key)
+        if known is None or known[0] != item:
+            known = self._made[key] = item, self._make(item)
+        return known[1]
+
+
 class TeamChanges:
     """Tells what changed in a team, each time it is asked. `watches`: whose transcript is told too."""
 
@@ -71,6 +88,7 @@ class TeamChanges:
         self._is_first = after == 0
         self._told: dict[str, dict[str, Any]] = {}
         self._words: dict[str, MemberWords] = {}
+        self._tasks, self._letters = _Kept(task_json), _Kept(letter_json)
 
     async def next(self) -> tuple[int, dict[str, Any]]:
         """Return the number of the last entry of the watched member, and what has changed."""
@@ -78,8 +96,8 @@ class TeamChanges:
         parts = {
             "team": {"": self._summary()},
             "members": self._members(),
-            "tasks": {str(item.task.id): task_json(item) for item in task_items(self._team.board)},
-            "letters": {item.key: letter_json(item) for item in mail_items(self._team.letters)},
+            "tasks": {str(item.task.id): self._tasks.of(item.task.id, item) for item in task_items(self._team.board)},
+            "letters": {item.key: self._letters.of(item.key, item) for item in mail_items(self._team.letters)},
             "questions": {one.id: question_json(question_item(one)) for one in self._team.questions},
         }
         changes: dict[str, Any] = {} if self._told else {"whole": True}

@@ -4,10 +4,19 @@ import { html } from "deskmate/views";
 import { clock, money, t } from "deskmate/words";
 
 export const EMPTY = { team: null, members: new Map(), tasks: new Map(), letters: new Map(), questions: new Map(), items: new Map(), before: 0 };
+// A page that is open for days keeps the newest of what only grows.
+const LETTERS_KEPT = 500, ITEMS_KEPT = 1000;
 const PARTS = ["members", "tasks", "letters", "questions"];
 
 function put(map, changes) {
   for (const [key, value] of Object.entries(changes || {})) value === null ? map.delete(key) : map.set(key, value);
+}
+
+// Drop the oldest entries of a map, and return how many.
+function drop(map, kept) {
+  const dropped = Math.max(0, map.size - kept);
+  for (const key of [...map.keys()].slice(0, dropped)) map.delete(key);
+  return dropped;
 }
 
 // Entries with the same key replace earlier ones, and null means gone. So telling twice changes nothing. The first change
@@ -23,8 +32,9 @@ export function reduce(state, change) {
   if (change.transcript) {
     next.items = new Map(state.items);
     for (const item of change.transcript.items) next.items.set(item.key, item);
-    next.before = change.transcript.before || state.before;
+    next.before = (change.transcript.before || state.before) + drop(next.items, ITEMS_KEPT);
   }
+  drop(next.letters, LETTERS_KEPT);
   return next;
 }
 
