@@ -42,7 +42,7 @@ quick: setup ## run the tests of the rules while you edit: under a minute on two
 	@echo "make test runs everything."
 	@HYPOTHESIS_PROFILE=quick $(PY) -m pytest -q $(PARALLEL) -m "not soak and not slow" $(QUICK)
 
-test: setup ## run all tests that a change must pass: about eight minutes on two cores
+test: setup browser ## run all tests that a change must pass: about eight minutes on two cores
 	@$(PY) -m pytest $(PARALLEL) --durations=20 --durations-min=1
 
 test-all-pythons: $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
@@ -137,10 +137,19 @@ PYENV_PYTHON = $(lastword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 	$(UV) pip install --quiet --python .venv-$*/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# For the tests of the web page. Without it they are skipped. In CI they fail.
+.PHONY: browser
+browser:
+	@$(HAS_BROWSER) || echo "chromium is missing: installing it, where that is allowed"
+	@$(HAS_BROWSER) || { $(MAY_INSTALL) && timeout 300 apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
+		|| echo "chromium is not installed: tests of the web page are skipped"
+
 # For the tests that inject faults into system calls, and for the sandbox.
 HAS_TOOLS = { command -v strace && command -v bwrap; } >/dev/null
-INSTALL_TOOLS = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
-	&& timeout 120 apt-get update && timeout 120 apt-get install -y --no-install-recommends strace bubblewrap
+HAS_BROWSER = { command -v chromium || command -v chromium-browser; } >/dev/null
+MAY_INSTALL = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
+	&& timeout 120 apt-get update
+INSTALL_TOOLS = $(MAY_INSTALL) && timeout 120 apt-get install -y --no-install-recommends strace bubblewrap
 
 # A pip before 24.2 knows the system's certificates only if told. On macOS they are in no file.
 CA_FILE = $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))

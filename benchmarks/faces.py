@@ -122,11 +122,14 @@ def _time(folder: Path, command: Sequence[str]) -> int:
 # -- the team -------------------------------------------------------------------------------------
 
 
-async def fill(folder: Path, tasks: int, records: int) -> str:
-    """Let a team work until it has so many records, and a tenth of its tasks open; return what they are, in words."""
+async def fill(folder: Path, tasks: int, records: int, mates: int = MATES) -> str:
+    """Let so many teammates work until there are so many records, and a tenth of the tasks open.
+
+    Return what the records are, in words.
+    """
     store = open_store(folder)
     team = _Team(LogWriter(Unsynced(store), SystemClock()))
-    await team.gather()
+    await team.gather(mates)
     for before in range(tasks):
         # Chains of ten, each blocked by the one before it.
         await team.board.create(
@@ -136,7 +139,7 @@ async def fill(folder: Path, tasks: int, records: int) -> str:
     # Beside steps: the task is claimed and done, its owner works and rests, a message goes there and back, both heard.
     steps = math.ceil((records - tasks - done * 8) / (done * RECORDS_A_STEP))
     for number in range(done):
-        await team.work(f"mate-{number % MATES + 1}", steps)
+        await team.work(f"mate-{number % mates + 1}", steps)
     store.close()
     counts = {stream: _lines(folder, pattern) for stream, pattern in STREAMS.items()}
     return ", ".join(f"{count:,} in {stream}" for stream, count in counts.items())
@@ -154,10 +157,10 @@ class _Team:
         self.board = Board(writer, self.roster)
         self._transcripts: dict[str, Transcript] = {}
 
-    async def gather(self) -> None:
+    async def gather(self, mates: int) -> None:
         """Found the team and have everybody join."""
         await self.roster.found(TEAM)
-        names = [f"mate-{number}" for number in range(1, MATES + 1)]
+        names = [f"mate-{number}" for number in range(1, mates + 1)]
         for name in names:
             await self.roster.join(Joined(name=name, role="dev", at=self._now()))
         for name in (LEAD, *names):

@@ -48,6 +48,7 @@ class Size:
     crowd: tuple[int, int] = (100, 1_000)
     graph: int = 200
     large_team: tuple[int, int] = (1_000, 100_000)  # its tasks and its records
+    paged_team: tuple[int, int, int] = (500, 10_000, 50_000)  # its tasks, its records, and those that follow
     tree_files: int = 50_000
     merged_files: int = 2_000
     merges: int = 40
@@ -80,6 +81,7 @@ QUICK = Size(
     crowd=(5, 20),
     graph=20,
     large_team=(20, 2_000),
+    paged_team=(20, 1_000, 200),
     tree_files=500,
     merged_files=100,
     merges=4,

@@ -22,7 +22,7 @@ from deskmate.core.agent.rules.task_fit import untaken_text
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import recipient_refusal
-from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
+from deskmate.core.team.messages import Envelope, Interrupt, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.team.roster_records import MemberParked
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.task_fields import NewTask
@@ -96,6 +96,13 @@ async def send(folder: Path | None, team: str | None, name: str, text: str) -> S
             return Sent(opened.reading.team, ", ".join(reached), live)
         envelope = await opened.mailbox.send(name, Plain(content=text))
         return Sent(opened.reading.team, envelope.recipient, live)
+
+
+async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
+    """Interrupt a member. It rests until the user or the lead writes to it. Raises UnknownRecipient."""
+    with open_team(folder, team) as opened:
+        envelope = await opened.mailbox.send(name, Interrupt())
+        return Sent(opened.reading.team, envelope.recipient, opened.reading.holder() is not None)
 
 
 async def add_task(folder: Path | None, team: str | None, new: NewTask) -> TaskChanged:
@@ -215,20 +222,30 @@ async def stop(
     """
     team, name = _placed(team, name)
     with open_team(folder, team) as opened:
-        roster = await opened.roster.refresh()
-        name = roster.spelled(name)
-        if why := recipient_refusal(roster, name):
-            raise UnknownRecipient(why)
-        _check_stoppable(opened, name)
         heard = (await opened.writer.store.read(mail(USER)))[-1:]
-        request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
-        await opened.mailbox.send(name, request, id_=request.request_id)
-        waiting = _Waiting(opened, name, request.request_id, heard[0].number if heard else 0)
+        asked = await _ask_to_stop(opened, name)
+        waiting = _Waiting(opened, asked.recipient, asked.id, heard[0].number if heard else 0)
         with anyio.move_on_after(patience_seconds):
             return await waiting.ended(tell)
         return waiting.told(
             "waiting", f"it has not left within {patience_seconds:.0f} s, and the request is still open"
         )
+
+
+async def ask_to_stop(folder: Path | None, team: str | None, name: str) -> Sent:
+    """Ask a teammate to leave. Its answer is in the user's mailbox, or it leaves. Raises Refused as `stop` does."""
+    with open_team(folder, team) as opened:
+        return Sent(opened.reading.team, (await _ask_to_stop(opened, name)).recipient, live=True)
+
+
+async def _ask_to_stop(opened: "OpenTeam", name: str) -> Envelope:
+    roster = await opened.roster.refresh()
+    name = roster.spelled(name)
+    if why := recipient_refusal(roster, name):
+        raise UnknownRecipient(why)
+    _check_stoppable(opened, name)
+    request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
+    return await opened.mailbox.send(name, request, id_=request.request_id)
 
 
 def _check_stoppable(opened: "OpenTeam", name: str) -> None:

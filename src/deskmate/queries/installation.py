@@ -57,3 +57,8 @@ class Installation:
 def has_terminal_ui() -> bool:
     """Return whether the packages of the terminal UI are installed. Imports none of them."""
     return find_spec("textual") is not None
+
+
+def has_web_page() -> bool:
+    """Return whether the packages that serve the web page are installed. Imports none of them."""
+    return all(find_spec(name) is not None for name in ("starlette", "uvicorn", "markdown_it"))

@@ -17,5 +17,6 @@ mcp               MCP servers: list, add, test, remove
 trees             merge, diff and trees: the branch of a team and the trees of its teammates
 output            what the commands print
 rewind            going back to an earlier point
+pages             web and export: teams in a browser
 plain             the plain chat, line by line
 """

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from deskmate.faces.cli import shell_completion
+from deskmate.faces.cli.pages.page_commands import PAGE_COMMANDS
 from deskmate.faces.cli.rewind.rewind_commands import REWIND_COMMANDS
 from deskmate.faces.cli.run_options import headless_options, mode_option, options
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
@@ -338,5 +339,5 @@ def play(ctx: click.Context, /, name: str, team: str) -> int:
     return carry_out(ctx.meta["workspace"], team, name)
 
 
-for command in (*TEAM_COMMANDS, *REWIND_COMMANDS):
+for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *PAGE_COMMANDS):
     deskmate.add_command(command)

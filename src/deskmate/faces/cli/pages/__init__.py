@@ -1,0 +1,4 @@
+"""Teams in a browser.
+
+page_commands  web and export, with their help
+"""

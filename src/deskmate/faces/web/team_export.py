@@ -1,0 +1,54 @@
+"""A team as one HTML file, for people who were not there. It shows the same as the page, and can write to nobody."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from deskmate import __version__, app
+from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
+from deskmate.errors import Refused
+from deskmate.faces.common.text_tables import note
+from deskmate.faces.web.page_files import single_file
+from deskmate.faces.web.team_changes import MemberWords, TeamChanges
+from deskmate.faces.web.team_replay import team_replay
+from deskmate.queries.stream_reader import reading_of
+
+
+def save_page(folder: Path | None, team: str | None, file: str) -> int:
+    """Write the page of a team into a new file, or to stdout for `-`. Return the exit code. Raises DeskmateError."""
+    name, page = team_export(folder, team)
+    if file == "-":
+        click.echo(page)
+        return 0
+    try:
+        # Never replace a file: the name may have been mistyped.
+        with open(file, "x", encoding="utf-8") as opened:
+            opened.write(page)
+    except OSError as error:
+        hint = "Choose another name." if isinstance(error, FileExistsError) else ""
+        raise Refused(f"Cannot write {file}: {error.strerror}", hint) from error
+    note(f"Team {name} is in {file}. It has what the team read and wrote, so look at it before you share it.")
+    return 0
+
+
+def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
+    """Return the name of a team and its page as one file. Raises Refused or StoreError."""
+    reading = reading_of(folder, team)
+    settings = app.load(app.environment())
+
+    async def saved() -> dict[str, Any]:
+        async with watched(reading.workspace, reading.team, settings) as opened:
+            return await _saved(opened)
+
+    steps = team_replay(reading.workspace, reading.team)
+    data = {**anyio.run(saved), "name": reading.team, "steps": steps, "version": __version__}
+    # Records have no secrets that were known when they were written. This takes out those that are known only now.
+    return reading.team, single_file(reading.team, app.redaction_of(settings).value(data))
+
+
+async def _saved(team: TeamOnDisk) -> dict[str, Any]:
+    _, state = await TeamChanges(team, "", 0).next()
+    words = {name: MemberWords(name) for name in team.roster.members}
+    return {"state": state, "transcripts": {name: list((await one.news(team)).values()) for name, one in words.items()}}

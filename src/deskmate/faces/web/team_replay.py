@@ -1,0 +1,127 @@
+"""The history of a team as steps: what changed, and when.
+
+A step has the same form as a live change, so the page shows the past with the code that shows the present. Transcripts
+are not in it, because their entries have no times.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import merge
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from deskmate.core.log.names import BOARD, ROSTER, SPEND, USER, mail
+from deskmate.core.log.records import Item, Record
+from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
+from deskmate.core.team.messages import envelope_in
+from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.member_items import MemberItem
+from deskmate.faces.common.items.task_items import task_items
+from deskmate.faces.web.shown_json import Shown, letter_json, member_json, summary_json, task_json
+from deskmate.queries.member_view import Letter
+from deskmate.queries.stream_reader import Reading, reading_of
+
+Changes: TypeAlias = dict[str, dict[str, Any]]
+
+
+def team_replay(folder: Path | None, team: str | None) -> list[Shown]:
+    """Return the steps of a team, oldest first: `at`, and what changed then. Raises Refused or StoreError."""
+    reading = reading_of(folder, team)
+    replay = _Replay()
+    steps = ({"at": at, **replay.step(stream, item)} for at, stream, item in _timed(reading))
+    return [step for step in steps if len(step) > 1]
+
+
+def _timed(reading: Reading) -> Iterator[tuple[float, str, Record]]:
+    """Yield every record that has a time, in the order of the times, and within a stream in that of the records."""
+    roster = roster_fold.fold(members.EMPTY, reading.items(ROSTER))
+    boxes = [mail(name) for name in (USER, *roster.members)]
+    streams = [
+        _of_stream(stream, reading.where(stream, roster).items(stream)) for stream in (ROSTER, BOARD, SPEND, *boxes)
+    ]
+    return merge(*streams, key=lambda one: one[0])
+
+
+def _of_stream(stream: str, items: list[Item]) -> list[tuple[float, str, Record]]:
+    found, latest = [], 0.0
+    for item in items:
+        if isinstance(item, Record):
+            at = item.body.get("timestamp" if stream.startswith("mail/") else "at")
+            # A clock that was set back does not change the order of a stream.
+            latest = max(latest, float(at)) if isinstance(at, int | float) else latest
+            found.append((latest, stream, item))
+    return found
+
+
+class _Replay:
+    """Everything up to a record, and what the next one changes."""
+
+    def __init__(self) -> None:
+        self._roster, self._board, self._spending = members.EMPTY, tasks.EMPTY, spending.EMPTY
+        self._told: dict[str, tuple[object, ...]] = {}
+        self._tasks: dict[int, object] = {}
+        self._summarised: Shown = {}
+        self._recipients: dict[str, tuple[str, ...]] = {}
+
+    def step(self, stream: str, item: Record) -> Changes:
+        """Take in a record, and return what it changes."""
+        match stream:
+            case "roster":
+                self._roster = roster_fold.fold(self._roster, [item])
+                return {**self._members(), **self._summary()}
+            case "board":
+                self._board = board_fold.fold(self._board, [item])
+                return {**self._members(), **self._changed_tasks(), **self._summary()}
+            case "spend":
+                self._spending = spending.fold(self._spending, [item])
+                return {**self._members(), **self._summary(), **_spent(item)}
+            case _:
+                return self._letter(item)
+
+    def _summary(self) -> Changes:
+        summary = summary_json(self._roster, self._board, self._spending.team)
+        if summary == self._summarised:
+            return {}
+        self._summarised = summary
+        return {"team": {"": summary}}
+
+    def _members(self) -> Changes:
+        changed = {}
+        for name, member in self._roster.members.items():
+            facts = (member, self._board.working.get(name), self._spending.members.get(name))
+            before = self._told.get(name)
+            if before is None or any(one is not other for one, other in zip(facts, before, strict=True)):
+                self._told[name] = facts
+                changed[name] = member_json(MemberItem(member, facts[1], self._spending.of(name)))
+        return {"members": changed} if changed else {}
+
+    def _changed_tasks(self) -> Changes:
+        changed: dict[str, Any] = {}
+        for item in task_items(self._board):
+            facts = (item.task, item.waits_for, item.overlaps)
+            if self._tasks.get(item.task.id) != facts:
+                self._tasks[item.task.id] = facts
+                changed[str(item.task.id)] = task_json(item)
+        gone = [id_ for id_ in self._tasks if id_ not in {task.id for task in self._board.current}]
+        for id_ in gone:
+            del self._tasks[id_]
+            changed[str(id_)] = None
+        return {"tasks": changed} if changed else {}
+
+    def _letter(self, item: Record) -> Changes:
+        envelope = envelope_in(item)
+        if envelope is None:
+            return {}
+        [letter] = mail_items([Letter(item.number, envelope)])
+        # The copies of a broadcast have the same key.
+        to = self._recipients[letter.key] = (*self._recipients.get(letter.key, ()), *letter.recipients)
+        return {"letters": {letter.key: letter_json(replace(letter, recipients=to))}}
+
+
+def _spent(item: Record) -> Changes:
+    """Return one model call: who made it, with which model, and what it cost."""
+    spent = spending.read_spent(item.body)
+    if not isinstance(spent, spending.Spent):
+        return {}
+    # A subagent counts towards the member that started it.
+    return {"call": {"member": spent.member.partition(":")[0], "model": spent.model, "cost": spent.cost}}
