@@ -341,10 +341,7 @@ def team_parts_of(
     consent: Consent = NO_CONSENT,
     member: str = LEAD,
 ) -> TeamParts:
-    """Return what the agents of a team work with. `consent`: what of the workspace is used, by default nothing.
-
-    `member`: whose process this is.
-    """
+    """Return what the agents of a team work with in the process of `member`. `consent`: what of the workspace is used."""
     return TeamParts(
         team=team,
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),

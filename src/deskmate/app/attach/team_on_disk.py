@@ -22,7 +22,7 @@ from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Feed
 from deskmate.runtime.team_state import TeamState
-from deskmate.trust.folders import open_store, spent_elsewhere
+from deskmate.trust.folders import open_store
 
 
 class TeamOnDisk:
@@ -85,7 +85,6 @@ async def watched(folder: Path | None, team: str | None, settings: Settings) -> 
     """Open a team to look at it, by default the one last written to. Raises Refused or StoreError."""
     reading = reading_of(folder, team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        spent = spent_elsewhere(reading.workspace, reading.team)
-        opened = TeamOnDisk(reading, team_state_of(store, settings, Feed(), spent))
+        opened = TeamOnDisk(reading, team_state_of(store, settings, Feed()))
         await opened.look()
         yield opened
