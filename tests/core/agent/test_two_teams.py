@@ -128,6 +128,7 @@ WAKES: Mapping[str, tuple[Event, bool]] = {
 }
 
 
+@pytest.mark.behaviour("lead-wake")
 @pytest.mark.parametrize("what", WAKES)
 def test_the_same_news_wakes_a_lead_in_either_team_and_once(what: str) -> None:
     event, wakes = WAKES[what]
