@@ -128,7 +128,7 @@ WAKES: Mapping[str, tuple[Event, bool]] = {
 }
 
 
-@pytest.mark.behaviour("digest")
+@pytest.mark.behaviour("lead-wake")
 @pytest.mark.parametrize("what", WAKES)
 def test_the_same_news_wakes_a_lead_in_either_team_and_once(what: str) -> None:
     event, wakes = WAKES[what]
@@ -138,7 +138,6 @@ def test_the_same_news_wakes_a_lead_in_either_team_and_once(what: str) -> None:
     assert decide(view(told, home)) == Rest()
 
 
-@pytest.mark.behaviour("digest")
 def test_words_of_a_member_of_the_home_wake_the_lead_after_a_moment() -> None:
     others = (Joined(name="bob", at=2.5), MemberIdle(name="alice", words="Done.", only_words=True, at=3.0))
     home = roster("main", *others)
@@ -146,7 +145,6 @@ def test_words_of_a_member_of_the_home_wake_the_lead_after_a_moment() -> None:
     assert decide(view(away(), home, words=2.0)) == Notice(team="main")
 
 
-@pytest.mark.behaviour("digest")
 def test_news_of_both_teams_comes_before_the_answer_and_each_once() -> None:
     home, web = roster("main", IDLE), roster("web", Joined(name="bob", at=2.5), IDLE, home="main")
     memory = away(heard(Plain(content="hello")))

@@ -55,7 +55,7 @@ async def test_an_unattended_run_ends_after_both_teams_have_left_with_one_remind
     assert played.everyone_left
 
 
-@pytest.mark.behaviour("two-teams", "mail")
+@pytest.mark.behaviour("two-teams")
 async def test_a_name_alone_means_the_team_that_the_lead_is_in(runner: TeamRunner) -> None:
     calls = (
         spawn("alice"),
