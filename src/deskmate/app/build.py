@@ -341,7 +341,7 @@ def team_parts_of(
     consent: Consent = NO_CONSENT,
     member: str = LEAD,
 ) -> TeamParts:
-    """Return what the agents of a team work with, in the process of `member`. `consent`: what is used of the workspace."""
+    """Return what the agents of a team have in the process of `member`. `consent`: what is used of the workspace."""
     return TeamParts(
         team=team,
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),
