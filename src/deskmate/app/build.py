@@ -141,8 +141,9 @@ class TeamParts:
                 if member.isolated and (failed := await self._trees.set_up(name)):
                     await agent.transcript.record(Noticed(text=failed))
                 await agent.play()
-                if member.isolated and not (await team_state.roster.refresh()).members[name].here:
-                    await self._trees.release(name)
+            # Only now does nothing of it run any more.
+            if member.isolated and not (await team_state.roster.refresh()).members[name].here:
+                await self._trees.release(name)
 
     async def check_transcript(self, team: str, name: str) -> None:
         """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
