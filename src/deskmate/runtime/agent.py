@@ -175,7 +175,7 @@ def _in_current_team(work: AgentWork) -> AgentWork:
 async def _as_now(team_state: TeamState, view: View) -> View:
     """Return what a lead sees of one of its teams now."""
     # Before the roster, because a status is written there first.
-    starting, mail = team_state.starting.names, await unheard(team_state)
+    starting, mail = team_state.starting.names, await unheard(team_state, team_state.roster.state)
     roster, board = await team_state.roster.refresh(), await team_state.board.refresh()
     return replace(view, unheard=mail, starting=starting, roster=roster, board=board)
 

@@ -12,6 +12,7 @@ from deskmate.core.agent.view import View
 from deskmate.core.log.names import BOARD, LEAD, ROSTER
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import is_full
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.status import Waiting, Working
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.task_groups import first_of
@@ -42,15 +43,15 @@ async def listen(work: AgentWork) -> frozenset[str]:
 async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) -> View:
     """Return everything the agent sees now. `starting`: as `listen` returned it."""
     team_state, parts, memory = work.team_state, work.parts, work.transcript.memory
-    budget, limits = team_state.budget, parts.model.limits
+    budget, limits, roster = team_state.budget, parts.model.limits, team_state.roster.state
     view = View(
         me=work.me,
         memory=memory,
         board=team_state.board.state,
-        roster=team_state.roster.state,
+        roster=roster,
         attempts=await work.calls.attempts(),
         waited=work.waits.look(_open_things(work)),
-        unheard=await unheard(team_state) if work.is_lead else frozenset(),
+        unheard=await unheard(team_state, roster) if work.is_lead else frozenset(),
         starting=starting,
         over=budget.over(work.transcript.name, memory.steps),
         time_is_up=budget.time_is_up,
@@ -81,7 +82,7 @@ async def _see_home(work: AgentWork) -> View | None:
         board=home.board.state,
         roster=roster,
         waited=work.waits_at_home.look(words),
-        unheard=await unheard(home),
+        unheard=await unheard(home, roster),
         starting=starting,
     )
 
@@ -92,9 +93,12 @@ def _open_things(work: AgentWork) -> list[str]:
     return [*memory.requests, *memory.demands, *words]
 
 
-async def unheard(team_state: TeamState) -> frozenset[str]:
-    """Return the teammates that have unheard mail to act on. Empty if somebody works."""
-    here = [member for member in team_state.roster.state.teammates if member.here]
+async def unheard(team_state: TeamState, roster: RosterState) -> frozenset[str]:
+    """Return the teammates that have unheard mail to act on, as of a roster. Empty if somebody works there.
+
+    Others in this process may read a later roster meanwhile, on which a teammate works again.
+    """
+    here = [member for member in roster.teammates if member.here]
     if any(isinstance(member.status, Working) for member in here):
         return frozenset()
     inboxes = team_state.inboxes
