@@ -131,7 +131,12 @@ def words_of(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, MCPError):
-        return " ".join(str(error.error.message).split())[:500]
+        return _line(error.error.message)
     if isinstance(error, DeskmateError):
         return str(error)
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+    return f"{type(error).__name__}: {_line(str(error))}"
+
+
+def _line(text: str) -> str:
+    """Return the words of a server on one bounded line, without control characters."""
+    return " ".join(clean(text[:5_000]).split())[:500]
