@@ -1,7 +1,7 @@
 """Whether anything has happened in a team since a reader last looked, and waiting for it.
 
-A cursor has the number of the last record of each stream that was seen: `r12.b3.u1.l40`. It is computed from the
-streams alone, so it is good for any reader, in any process, also after a restart.
+A cursor has the number of the last record of each stream that was seen, and whether a process ran the team:
+`r12.b3.u1.l40.p1`. It is computed from the disk alone, so it is good for any reader, also after a restart.
 """
 
 import re
@@ -16,15 +16,17 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log, mail
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Store
-from deskmate.queries.stream_reader import reading_of, telling
+from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.trust.folders import open_store
 
 # The streams that a cursor counts, by letter: members and their status, tasks, mail to the user, the lead's transcript.
 _STREAMS = {"r": ROSTER, "b": BOARD, "u": mail(USER), "l": log(LEAD)}
-_WORDS = {"r": "members", "b": "board", "u": "mail", "l": "lead"}
-_CURSOR = re.compile(r"r(\d{1,15})\.b(\d{1,15})\.u(\d{1,15})\.l(\d{1,15})", re.ASCII)
+_WORDS = {"r": "members", "b": "board", "u": "mail", "l": "lead", "p": "process"}
+_CURSOR = re.compile(r"r(\d{1,15})\.b(\d{1,15})\.u(\d{1,15})\.l(\d{1,15})\.p([01])", re.ASCII)
 # Nothing is written if the process that runs a team is killed, so its seat is checked this often.
 _SEAT_SECONDS = 2.0
+# Changes within this time are read together.
+_BREATH_SECONDS = 0.3
 
 
 @frozen
@@ -45,47 +47,47 @@ async def follow_news(
 ) -> AsyncIterator[SeenNews]:
     """Yield what is known so far, again and again, until there is news since the cursor or the time is up.
 
-    The last one counts. Without a cursor, there is one at once. Raises BadInput for something that is not a cursor.
+    The last one counts. Without a cursor, everything is news. Raises BadInput for something that is not a cursor.
     """
-    since = _read(cursor)
+    since = None if cursor is None else _read(cursor)
     reading = reading_of(folder, team)
-    begun = reading.holder() is not None
     deadline = time.monotonic() + seconds
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         while True:
-            last = await _last(store, since)
-            live = await to_thread.run_sync(reading.holder) is not None
-            changed = _changed(since, last) + (("process",) if live != begun else ())
-            yield SeenNews(reading.team, _written(last), changed, live)
+            seen = await _look(reading, store, since or {})
+            changed = _changed(since or {}, seen)
+            yield SeenNews(reading.team, _written(seen), changed, bool(seen["p"]))
             left = deadline - time.monotonic()
-            if changed or cursor is None or left <= 0:
+            if changed or left <= 0:
                 return
             with anyio.move_on_after(min(left, _SEAT_SECONDS)):
-                await store.changed({_STREAMS[letter]: number for letter, number in last.items()})
+                await store.changed({stream: seen[letter] for letter, stream in _STREAMS.items()})
+                await anyio.sleep(_BREATH_SECONDS)
 
 
-def _read(cursor: str | None) -> dict[str, int]:
-    if cursor is None:
-        return dict.fromkeys(_STREAMS, 0)
+def _read(cursor: str) -> dict[str, int]:
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise BadInput(f"{ascii(cursor)[:80]} is not a cursor", "Use the cursor of an earlier answer, or none.")
-    return dict(zip(_STREAMS, map(int, found.groups()), strict=True))
+    return dict(zip(_WORDS, map(int, found.groups()), strict=True))
 
 
 def _written(numbers: Mapping[str, int]) -> str:
     return ".".join(f"{letter}{number}" for letter, number in numbers.items())
 
 
-async def _last(store: Store, since: Mapping[str, int]) -> dict[str, int]:
-    return {letter: await _last_of(store, _STREAMS[letter], after) for letter, after in since.items()}
+async def _look(reading: Reading, store: Store, since: Mapping[str, int]) -> dict[str, int]:
+    # First the process: what it wrote before it ended is read then.
+    live = await to_thread.run_sync(reading.holder) is not None
+    last = {letter: await _last_of(store, stream, since.get(letter, 0)) for letter, stream in _STREAMS.items()}
+    return {**last, "p": int(live)}
 
 
 async def _last_of(store: Store, stream: str, after: int) -> int:
-    """Return the number of the last record of a stream. A reader knows it up to `after`, unless it is of another team."""
+    """Return the number of the last record of a stream. A reader knows it up to `after`, unless that is of another."""
     items = await store.read(stream, max(0, after - 1), sync=False) or await store.read(stream, 0, sync=False)
     return items[-1].number if items else 0
 
 
 def _changed(since: Mapping[str, int], last: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(_WORDS[letter] for letter, number in last.items() if number != since[letter])
+    return tuple(_WORDS[letter] for letter, number in last.items() if number != since.get(letter))

@@ -9,7 +9,7 @@ shown_results   what tools return
 entry_results   items of a transcript as results
 shown_text      words of members, bounded and made safe for a client
 team_resources  teams as resources
-http_server     the server over HTTP, on this machine only
+loopback        the server over HTTP, on this machine only
 http_guard      who may send requests to it
 access_token    the token that clients must send
 """

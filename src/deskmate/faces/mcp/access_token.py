@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from deskmate.errors import BadSettings, SystemProblem
-from deskmate.fs.safe_files import create_file, regular_file, read_up_to
+from deskmate.fs.safe_files import create_file, read_up_to, regular_file
 
 _LEAST, _MOST = 32, 512
 

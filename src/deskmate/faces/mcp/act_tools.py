@@ -17,7 +17,7 @@ from deskmate.errors import BadInput, Refused
 from deskmate.faces.common.command_start import bounded
 from deskmate.faces.mcp.look_tools import Name, Team, question_result
 from deskmate.faces.mcp.serving import Serving
-from deskmate.faces.mcp.shown_results import Done, Started
+from deskmate.faces.mcp.shown_results import Done, StartedTeam
 from deskmate.faces.mcp.shown_text import plain, plain_line
 from deskmate.queries.stream_reader import team_at
 
@@ -54,7 +54,7 @@ class ActTools:
         max_time: MaxTime = None,
         max_members: MaxMembers = None,
         max_steps: MaxSteps = None,
-    ) -> Started:
+    ) -> StartedTeam:
         """Start a team of agents that works on a goal in this workspace. It returns at once: the team works on its own.
 
         Follow it with wait_for_news and get_team. get_answer has its answer when it has stopped.
@@ -72,7 +72,7 @@ class ActTools:
         max_time: MaxTime = None,
         max_members: MaxMembers = None,
         max_steps: MaxSteps = None,
-    ) -> Started:
+    ) -> StartedTeam:
         """Continue a team that is not running. Without text, interrupted and parked members go on with their work."""
         limits = _limits(permission_mode, max_cost, max_tokens, max_time, max_members, max_steps)
         named = team_at(self._place, team)
@@ -154,12 +154,12 @@ class ActTools:
         what = ": ".join(filter(None, [f"{ended.member}: {ended.end}", ended.words]))
         return Done(team=ended.team, what=plain(what))
 
-    async def _start(self, order: dict[str, Any]) -> Started:
+    async def _start(self, order: dict[str, Any]) -> StartedTeam:
         serving = self._serving
         begun = await start(
             self._place, LeadOrder.model_validate({**order, "settings": serving.flags, "trusts": serving.trusts})
         )
-        return Started(team=begun.team, mode=begun.mode, notes=[plain(note) for note in begun.notes])
+        return StartedTeam(team=begun.team, mode=begun.mode, notes=[plain(note) for note in begun.notes])
 
     def _tellable(self, team: str | None) -> str:
         """Return the team that is meant, if this server may tell it what to do. Raises Refused."""

@@ -5,7 +5,7 @@ A docstring is what clients read about its tool. Tools without `async` run on a 
 
 import time
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from anyio import to_thread
 from mcp.server.mcpserver import Context
@@ -62,11 +62,9 @@ class LookTools:
             )
             for one in found[:_MOST_TEAMS]
         ]
-        return shown.TeamList(
-            workspace=str(self._place), teams=lines, more=max(0, len(found) - _MOST_TEAMS)
-        )
+        return shown.TeamList(workspace=str(self._place), teams=lines, more=max(0, len(found) - _MOST_TEAMS))
 
-    async def get_team(self, team: Team = None) -> shown.TeamState:
+    async def get_team(self, team: Team = None) -> shown.ShownTeamState:
         """Show a team: members and what each does, open questions, tasks, cost."""
         seen = await to_thread.run_sync(self._seen, team)
         board = await to_thread.run_sync(look_at_board, self._place, seen.name)
@@ -84,7 +82,7 @@ class LookTools:
             )
             for one in seen.members[:_MOST_MEMBERS]
         ]
-        return shown.TeamState(
+        return shown.ShownTeamState(
             team=seen.name,
             title=plain_line(seen.title),
             state=seen.state,
@@ -205,21 +203,40 @@ class LookTools:
         ctx: Context,
         team: Team = None,
         cursor: Annotated[
-            str | None, Field(description="From an earlier result. Without one, the answer comes at once", max_length=80)
+            str | None,
+            Field(description="From an earlier result. Without one, the answer comes at once", max_length=80),
         ] = None,
+        until: Annotated[
+            Literal["attention", "any"],
+            Field(
+                description="attention: a question is open, there is new mail to the user, or the team is not running"
+            ),
+        ] = "attention",
         seconds: Annotated[float, Field(ge=0, le=55, description="How long to wait at most")] = 25,
     ) -> shown.News:
-        """Wait until something happens in a team: a member, the board, mail to the user, the lead, or its process."""
-        begun = time.monotonic()
-        async for news in follow_news(self._place, team, cursor, seconds):
-            await ctx.report_progress(min(time.monotonic() - begun, seconds), seconds, f"watching team {news.team}")
+        """Wait until a team needs attention, or until anything happens in it. Call it again with the new cursor."""
+        begun, is_first, changed = time.monotonic(), cursor is None, dict[str, None]()
+        while True:
+            async for news in follow_news(self._place, team, cursor, max(0.0, begun + seconds - time.monotonic())):
+                await ctx.report_progress(min(time.monotonic() - begun, seconds), seconds, f"watching team {news.team}")
+            found = await self._news(news)
+            changed |= dict.fromkeys(news.changed)
+            has_mail = "mail" in news.changed and not is_first
+            wanted = until == "any" or not found.running or found.open_questions or has_mail
+            if wanted or time.monotonic() - begun >= seconds:
+                return found.model_copy(update={"changed": list(changed)})
+            cursor, is_first = news.cursor, False
+
+    async def _news(self, news: SeenNews) -> shown.News:
+        seen = await to_thread.run_sync(self._seen, news.team)
+        questions = [one.id for one in await self._questions(news.team)]
         return shown.News(
             team=news.team,
             cursor=news.cursor,
             changed=list(news.changed),
-            state=(await to_thread.run_sync(self._seen, news.team)).state,
-            running=news.live,
-            open_questions=[one.id for one in await self._questions(news.team)],
+            state=seen.state,
+            running=bool(seen.live),
+            open_questions=questions,
         )
 
     def _seen(self, team: str | None) -> SeenTeam:

@@ -1,5 +1,6 @@
 """The server: which tools it has, and what clients read about it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -70,7 +71,7 @@ def server_of(serving: Serving) -> TeamServer:
 
 def _add_acts(server: TeamServer, serving: Serving) -> None:
     acts = ActTools(serving)
-    tools = [
+    tools: list[Callable[..., Any]] = [
         acts.start_team,
         acts.resume_team,
         acts.send_mail,

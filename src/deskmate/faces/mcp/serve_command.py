@@ -42,14 +42,16 @@ def carry_out(
         if http:
             return _over_http(server, port, token_file)
         if sys.stdin.isatty():
-            note("Serving MCP on stdin and stdout, for a program. To stop, press Ctrl-D. See: deskmate mcp serve --help")
+            note(
+                "Serving MCP on stdin and stdout, for a program. To stop, press Ctrl-D. See: deskmate mcp serve --help"
+            )
         anyio.run(server.run_stdio_async)
         return 0
 
 
 def _over_http(server: TeamServer, port: int, token_file: Path | None) -> int:
     # Imported here because it is slow, and stdio does not need it.
-    from deskmate.faces.mcp.http_server import serve_http
+    from deskmate.faces.mcp.loopback import serve_http
 
     token = token_in(token_file) if token_file else new_token()
 

@@ -13,7 +13,7 @@ class ShownResult(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Told(ShownResult):
+class ShownWords(ShownResult):
     """A result with words of agents or tools."""
 
     notice: str = Field(NOTICE, description="How to read the texts of this result")
@@ -31,7 +31,7 @@ class TeamLine(ShownResult):
     cost_usd: float | None = Field(description="null: the price of some calls is unknown")
 
 
-class TeamList(Told):
+class TeamList(ShownWords):
     """The teams of the workspace, the last used first."""
 
     workspace: str
@@ -64,7 +64,7 @@ class ShownQuestion(ShownResult):
     complete: bool = Field(description="false: it is too long to be shown, so it can only be answered elsewhere")
 
 
-class TeamState(Told):
+class ShownTeamState(ShownWords):
     """A team: its members, its open questions and what it has cost."""
 
     team: str
@@ -96,7 +96,7 @@ class ShownTask(ShownResult):
     verify: str | None = Field(description="The command that must succeed before it is done")
 
 
-class TaskPage(Told):
+class TaskPage(ShownWords):
     """Tasks in the order of their numbers."""
 
     team: str
@@ -104,7 +104,7 @@ class TaskPage(Told):
     next_after: int | None = Field(description="Pass this as after to get the next page; null: this is the last")
 
 
-class TaskDetails(Told):
+class TaskDetails(ShownWords):
     """All of one task."""
 
     team: str
@@ -125,7 +125,7 @@ class ShownMail(ShownResult):
     unread: bool | None = Field(description="null in the mailbox of the user, which has no cursor")
 
 
-class MailPage(Told):
+class MailPage(ShownWords):
     """Mail of a member, oldest first."""
 
     team: str
@@ -144,7 +144,7 @@ class ShownEntry(ShownResult):
     text: str
 
 
-class TranscriptPage(Told):
+class TranscriptPage(ShownWords):
     """What a member heard, said and did, oldest first."""
 
     team: str
@@ -154,7 +154,7 @@ class TranscriptPage(Told):
     more: bool = Field(description="Whether there are later entries already")
 
 
-class News(Told):
+class News(ShownWords):
     """Whether anything has happened in a team."""
 
     team: str
@@ -167,7 +167,7 @@ class News(Told):
     open_questions: list[str] = Field(description="Their ids; get_team shows them")
 
 
-class TeamAnswer(Told):
+class TeamAnswer(ShownWords):
     """What came of a team so far. It is final if the state is stopped or idle and no question is open."""
 
     team: str
@@ -180,7 +180,7 @@ class TeamAnswer(Told):
     tasks_open: int
 
 
-class Started(ShownResult):
+class StartedTeam(ShownResult):
     """A team that runs in a process of its own from now on. It continues when this server ends."""
 
     team: str
