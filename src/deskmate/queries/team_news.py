@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log, mail
 from deskmate.core.values import frozen
-from deskmate.errors import BadInput
+from deskmate.errors import BadInput, StoreCorrupt
 from deskmate.ports import Store
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.trust.folders import open_store
@@ -84,9 +84,13 @@ async def _look(reading: Reading, store: Store, since: Mapping[str, int]) -> dic
 
 
 async def _last_of(store: Store, stream: str, after: int) -> int:
-    """Return the number of the last record of a stream. A reader knows it up to `after`, unless that is of another."""
-    items = await store.read(stream, max(0, after - 1), sync=False) or await store.read(stream, 0, sync=False)
-    return items[-1].number if items else 0
+    """Return the number of the last record of a stream. `after`: one that was there, if the cursor is of this team."""
+    try:
+        items = await store.read(stream, after, sync=False)
+    except StoreCorrupt:
+        # The stream ends before that record.
+        after, items = 0, await store.read(stream, 0, sync=False)
+    return items[-1].number if items else after
 
 
 def _changed(since: Mapping[str, int], last: Mapping[str, int]) -> tuple[str, ...]:

@@ -1,15 +1,18 @@
 """What tools refuse, and what clients get to read."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from deskmate.app import state_folder
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.task_fields import NewTask
 from deskmate.testing import Scenario
+from deskmate.trust.team_signature import Signing
 from tests.faces.disk_teams import OpenTeam, files, hands, obeyed
 from tests.faces.mcp.team_client import TeamClient, lead_processes, served, writes_a_file
 
@@ -44,6 +47,7 @@ async def has_team(team: Scenario, name: str = "main") -> None:
     """Give a scenario a team that does not run."""
     async with hands(team.workspace, name) as opened:
         await opened.roster.found(name)
+    Signing(state_folder(dict(os.environ)), team.workspace).sign(name)
 
 
 async def test_a_server_that_only_reads_has_only_tools_that_look_and_these_change_nothing(tmp_path: Path) -> None:
@@ -68,6 +72,8 @@ async def test_a_folder_without_a_team_has_none_to_show(tmp_path: Path) -> None:
 async def test_a_naughty_name_is_refused_and_changes_nothing(tmp_path: Path, name: str) -> None:
     async with Scenario(tmp_path, writes_a_file) as team, served(team, answers=True) as client:
         await has_team(team)
+        # A team that was never used could be removed when the next one starts.
+        await client.call("create_task", subject="write")
         before = files(team.workspace)
         refusals = [await client.refusal(tool, team=name) for tool in ("get_team", "list_tasks", "wait_for_news")]
         refusals.append(await client.refusal("read_transcript", member=name))
