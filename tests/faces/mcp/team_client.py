@@ -48,7 +48,8 @@ class TeamClient:
         assert isinstance(result, CallToolResult)
         assert not result.is_error, result.content
         assert result.structured_content is not None
-        return result.structured_content
+        found: dict[str, Any] = result.structured_content
+        return found
 
     async def refusal(self, tool: str, **arguments: Any) -> str:
         """Return why a tool refuses. Fails if it does not."""

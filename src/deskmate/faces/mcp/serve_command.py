@@ -1,5 +1,7 @@
 """Serve, from options to exit code."""
 
+import shlex
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,10 +45,20 @@ def carry_out(
             return _over_http(server, port, token_file)
         if sys.stdin.isatty():
             note(
-                "Serving MCP on stdin and stdout, for a program. To stop, press Ctrl-D. See: deskmate mcp serve --help"
+                "Serving MCP on stdin and stdout, for a program. To stop, press Ctrl-C. See: deskmate mcp serve --help"
             )
+        _end_at_interrupt()
         anyio.run(server.run_stdio_async)
         return 0
+
+
+def _end_at_interrupt() -> None:
+    """Let Ctrl-C end this process at once. A thread that waits for stdin would delay an orderly end until stdin ends.
+
+    Nothing is lost: whatever a tool has answered is on disk, and teams run in processes of their own.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _over_http(server: TeamServer, port: int, token_file: Path | None) -> int:
@@ -58,7 +70,7 @@ def _over_http(server: TeamServer, port: int, token_file: Path | None) -> int:
     def tell(url: str) -> None:
         note(f"Serving MCP at {url}")
         note(f"The token is in {token_file}" if token_file else f"The token of this run is: {token}")
-        shown = "$(cat " + str(token_file) + ")" if token_file else token
+        shown = f"$(cat {shlex.quote(str(token_file))})" if token_file else token
         note(f'Add it to Claude Code: claude mcp add -t http deskmate {url} -H "Authorization: Bearer {shown}"')
 
     anyio.run(serve_http, server, port, token, tell)
