@@ -86,8 +86,7 @@ class Stopped:
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
     """Send the user's text to a member, or to all. Raises UnknownRecipient with who is there."""
-    if same_name(name, USER):
-        raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
+    _check_recipient(name)
     team, name = _placed(team, name)
     with open_team(folder, team) as opened:
         live = opened.reading.holder() is not None
@@ -98,11 +97,9 @@ async def send(folder: Path | None, team: str | None, name: str, text: str) -> S
         return Sent(opened.reading.team, envelope.recipient, live)
 
 
-async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
-    """Interrupt a member. It rests until the user or the lead writes to it. Raises UnknownRecipient."""
-    with open_team(folder, team) as opened:
-        envelope = await opened.mailbox.send(name, Interrupt())
-        return Sent(opened.reading.team, envelope.recipient, opened.reading.holder() is not None)
+def _check_recipient(name: str) -> None:
+    if same_name(name, USER):
+        raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
 
 
 async def add_task(folder: Path | None, team: str | None, new: NewTask) -> TaskChanged:
@@ -163,6 +160,8 @@ async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
 
     Raises Refused if no process runs the team, because an interrupt would meet it at its next start.
     """
+    _check_recipient(name)
+    team, name = _placed(team, name)
     with open_team(folder, team) as opened:
         if opened.reading.holder() is None:
             raise Refused(f"Team '{opened.reading.team}' is not running, so there is nobody to interrupt")

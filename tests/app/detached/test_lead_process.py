@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from deskmate.app.detached.lead_process import LeadOrder, start
 from deskmate.app.question_answers import answer, look_at_questions
@@ -90,3 +91,17 @@ async def test_a_team_that_only_talks_ends_by_itself(tmp_path: Path) -> None:
             await start(team.workspace, LeadOrder(goal="Say hello.", settings=OWN))
             await until(lambda: not the_team(team.workspace).live)
             assert look_at_result(team.workspace, "main").answer == "Hello."
+
+
+async def test_an_answer_that_comes_while_it_looks_whether_all_is_done_is_not_missed(tmp_path: Path) -> None:
+    async with Scenario(tmp_path, writes_a_file) as team:
+        with no_leads_left(team.workspace):
+            for number in range(4):
+                name = f"team-{number}"
+                await start(team.workspace, LeadOrder(goal="Write.", team=name, settings=OWN))
+                while not (await look_at_questions(team.workspace, name)).questions:
+                    await checkpoint()
+                await answer(team.workspace, name, None, "no", "")
+                for lead in lead_processes(team.workspace):
+                    await gone(lead)
+                assert look_at_result(team.workspace, name).answer == NOT_WRITTEN

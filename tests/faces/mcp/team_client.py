@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 
 from deskmate.core.policy.permissions import Mode
 from deskmate.faces.mcp.mcp_server import server_of
-from deskmate.faces.mcp.serving import Serving
+from deskmate.faces.mcp.serving import MOST_TEAMS, Serving
 from deskmate.models.scripted import Say
 from deskmate.queries.stream_reader import teams_at
 from deskmate.queries.team_view import look_at_teams
@@ -84,15 +84,20 @@ async def served(
     team: Scenario,
     *,
     mode: str = "auto",
+    ends_leads: bool = True,
     widest: Mode = Mode.DEFAULT,
     answers: bool = False,
     read_only: bool = False,
+    most_teams: int = MOST_TEAMS,
     **flags: object,
 ) -> AsyncIterator[TeamClient]:
-    """Serve a scenario in this process, and yield a client of it."""
+    """Serve a scenario in this process, and yield a client of it.
+
+    `ends_leads`: at the end, end the processes of all teams, however the test ended.
+    """
     given = {"sandbox": False, **flags}
-    serving = Serving(team.workspace, given, widest, answers=answers, read_only=read_only)
-    with anyio.fail_after(SECONDS), no_leads_left(team.workspace):
+    serving = Serving(team.workspace, given, widest, answers=answers, read_only=read_only, most_teams=most_teams)
+    with anyio.fail_after(SECONDS), no_leads_left(team.workspace) if ends_leads else nullcontext():
         async with Client(server_of(serving), mode="legacy" if mode == "legacy" else "auto") as client:
             yield TeamClient(client)
 

@@ -210,3 +210,19 @@ async def test_a_verify_command_runs_only_for_clients_that_may_answer(tmp_path: 
         async with served(team, answers=True) as client:
             assert "complete" in (await client.call("change_task", id=1, action="complete"))["what"]
             assert (team.workspace / "touched").exists()
+
+
+async def test_no_team_is_started_while_as_many_run_as_are_allowed(tmp_path: Path) -> None:
+    async with Scenario(tmp_path, writes_a_file) as team, served(team, most_teams=1) as client:
+        await client.call("start_team", goal="Write.")
+        await client.watch()
+        assert "at most 1" in await client.refusal("start_team", goal="Write more.")
+        await client.call("stop_team")
+        await client.finish()
+        assert (await client.call("start_team", goal="Write more."))["team"] == "main-2"
+
+
+async def test_nobody_interrupts_the_user(tmp_path: Path) -> None:
+    async with Scenario(tmp_path, writes_a_file) as team, served(team) as client:
+        await has_team(team)
+        assert "is you" in await client.refusal("interrupt", member="User")

@@ -150,7 +150,7 @@ async def test_several_clients_work_with_several_teams_at_once(tmp_path: Path) -
         found: dict[str, str] = {}
 
         async def work(number: int) -> None:
-            async with served(team, answers=True) as other:
+            async with served(team, answers=True, ends_leads=False) as other:
                 name = (await other.call("start_team", goal=f"Write, {number}.", name=f"team-{number}"))["team"]
                 (asked,) = (await other.watch(name))["open_questions"]
                 await other.call("answer_question", id=asked, answer="no", team=name)

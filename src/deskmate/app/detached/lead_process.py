@@ -119,7 +119,7 @@ def _started(line: bytes) -> StartedLead:
         pass
     raise Refused(
         "The process of the team ended or did not answer before it started",
-        "To see which teams there are, run: deskmate teams. Details may be in error.log; deskmate doctor checks more.",
+        "To see which teams run, use: deskmate teams. To check the machine, run: deskmate doctor",
     )
 
 
@@ -136,11 +136,21 @@ async def run_detached(request: RunRequest, tell: Callable[[TeamSession], None])
         turns = Turns(session)
         feed.listen(turns.hear)
         session.listen(turns.look)
-        await turns.over()
-        while _waits(session):
-            await session.looked()
-            await turns.over()
+        await nothing_left(session, turns)
         return session.home
+
+
+async def nothing_left(session: TeamSession, turns: Turns) -> None:
+    """Return when nobody has anything left to do, and no answer of the user would let somebody continue."""
+    while True:
+        asked = _waits(session)
+        await turns.over()
+        await session.look()
+        if _waits(session):
+            await session.looked()
+        # A question that was answered just now is not open any more, and its member has not begun to continue yet.
+        elif not asked and await turns.is_still() and not _waits(session):
+            return
 
 
 def _waits(session: TeamSession) -> bool:

@@ -39,7 +39,7 @@ def _read(path: Path) -> str:
             status = os.fstat(fd)
             data = read_up_to(fd, _MOST + 1)
     except (OSError, SystemProblem) as error:
-        raise BadSettings(f"Cannot read {path}: {error.strerror}", "Name a regular file of yours.") from error
+        raise BadSettings(f"Cannot read {path}: {error.strerror}", "Name a regular file that you own.") from error
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise BadSettings(f"Others can read or own {path}", f"Make it yours alone: chmod 600 {path}")
     token = data.decode("ascii", "replace").strip()

@@ -5,6 +5,7 @@ A docstring is what clients read about its tool.
 
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from pydantic import Field
 
 from deskmate.app import user_actions
@@ -156,6 +157,7 @@ class ActTools:
 
     async def _start(self, order: dict[str, Any]) -> StartedTeam:
         serving = self._serving
+        await to_thread.run_sync(serving.check_more)
         begun = await start(
             self._place, LeadOrder.model_validate({**order, "settings": serving.flags, "trusts": serving.trusts})
         )

@@ -26,10 +26,10 @@ from deskmate.faces.mcp.entry_results import entry_results
 from deskmate.faces.mcp.serving import Serving
 from deskmate.faces.mcp.shown_text import PAGE, TEXT, exact_value, plain, plain_line
 from deskmate.queries.member_view import look_at_inbox, look_at_transcript
-from deskmate.queries.stream_reader import team_at, teams_at
+from deskmate.queries.stream_reader import teams_at
 from deskmate.queries.team_news import SeenNews, follow_news
 from deskmate.queries.team_results import look_at_result
-from deskmate.queries.team_view import SeenTeam, look_at_board, look_at_cost, look_at_policy, look_at_teams
+from deskmate.queries.team_view import look_at_board, look_at_cost, look_at_policy, look_at_team, look_at_teams
 
 _MOST_TEAMS, _MOST_MEMBERS, _MOST_NOTES, _MOST_FILES, _MOST_PROBLEMS = 100, 200, 20, 200, 20
 _EVERY = 1_000_000
@@ -66,7 +66,7 @@ class LookTools:
 
     async def get_team(self, team: Team = None) -> shown.ShownTeamState:
         """Show a team: members and what each does, open questions, tasks, cost."""
-        seen = await to_thread.run_sync(self._seen, team)
+        seen = await to_thread.run_sync(look_at_team, self._place, team)
         board = await to_thread.run_sync(look_at_board, self._place, seen.name)
         spent = await to_thread.run_sync(self._spent, seen.name)
         policy = await to_thread.run_sync(look_at_policy, self._place, seen.name)
@@ -184,7 +184,7 @@ class LookTools:
 
     async def get_answer(self, team: Team = None) -> shown.TeamAnswer:
         """Show what came of a team: the last answer of the lead, cost, time and changed files."""
-        seen = await to_thread.run_sync(self._seen, team)
+        seen = await to_thread.run_sync(look_at_team, self._place, team)
         found = await to_thread.run_sync(look_at_result, self._place, seen.name)
         lead = next((one.status for one in seen.members if one.name == LEAD), None)
         return shown.TeamAnswer(
@@ -228,7 +228,7 @@ class LookTools:
             cursor, is_first = news.cursor, False
 
     async def _news(self, news: SeenNews) -> shown.News:
-        seen = await to_thread.run_sync(self._seen, news.team)
+        seen = await to_thread.run_sync(look_at_team, self._place, news.team)
         questions = [one.id for one in await self._questions(news.team)]
         return shown.News(
             team=news.team,
@@ -238,10 +238,6 @@ class LookTools:
             running=bool(seen.live),
             open_questions=questions,
         )
-
-    def _seen(self, team: str | None) -> SeenTeam:
-        name = team_at(self._place, team)
-        return next(one for one in look_at_teams(self._place) if one.name == name)
 
     def _spent(self, team: str) -> dict[str, Sum]:
         sums: dict[str, Sum] = {}

@@ -16,10 +16,12 @@ _MOST_CONNECTIONS, _MOST_SESSIONS = 200, 100
 _LAST_SECONDS = 2
 
 
-async def serve_http(server: TeamServer, port: int, token: str, tell: Callable[[str], None]) -> None:
+async def serve_http(
+    server: TeamServer, port: int, token: str, tell: Callable[[str], None], guard: type[HttpGuard] = HttpGuard
+) -> None:
     """Serve until the process is told to stop. Calls `tell` with the address once it listens.
 
-    Port 0 is any free one. Raises BadSettings if the port cannot be used.
+    Port 0 is any free one. `guard`: what all requests go through first. Raises BadSettings if the port cannot be used.
     """
     with _listening(port) as listener:
         number = listener.getsockname()[1]
@@ -33,7 +35,7 @@ async def serve_http(server: TeamServer, port: int, token: str, tell: Callable[[
             ),
         )
         config = uvicorn.Config(
-            HttpGuard(app, number, token),
+            guard(app, number, token),
             log_config=None,
             access_log=False,
             server_header=False,

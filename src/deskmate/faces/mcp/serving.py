@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from deskmate.app.detached.client_limits import refuse_wider
+from deskmate.app.detached.client_limits import refuse_more, refuse_wider
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.values import frozen
+
+MOST_TEAMS = 8
 
 
 @frozen
@@ -14,6 +16,7 @@ class Serving:
 
     `flags`: settings from its command line. `widest`: the widest permission mode of its teams. `answers`: clients may
     answer questions. `read_only`: clients can only look. `trusts`: its teams use all files that need trust.
+    `most_teams`: how many teams of the workspace may run at once.
     """
 
     workspace: Path
@@ -22,6 +25,11 @@ class Serving:
     answers: bool = False
     read_only: bool = False
     trusts: bool = False
+    most_teams: int = MOST_TEAMS
+
+    def check_more(self) -> None:
+        """Raise Refused if as many teams run as this server allows."""
+        refuse_more(self.workspace, self.most_teams)
 
     def check_mode(self, team: str) -> None:
         """Raise Refused if a team works in a wider mode than this server allows."""

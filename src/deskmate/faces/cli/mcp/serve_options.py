@@ -50,6 +50,14 @@ More examples:
     is_flag=True,
     help="Let clients answer questions: allow tool calls, approve plans, run verify commands.",
 )
+@click.option(
+    "--max-teams",
+    "most_teams",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Start no team while this many run in the workspace.",
+)
 @mode_option("Clients cannot choose a wider mode than this.")
 @options
 @click.pass_context
@@ -62,6 +70,7 @@ def serve(
     token_file: Path | None,
     read_only: bool,
     answers: bool,
+    most_teams: int,
     trusts: bool,
     **flags: object,
 ) -> int:
@@ -70,7 +79,7 @@ def serve(
     A client can start teams, watch them, read their boards, mail and transcripts, send mail and stop them. Teams run in
     processes of their own, and continue when the server ends. You see them in every other command.
 
-    Whoever has the connection acts as you. It cannot allow tool calls or approve plans, unless you add --allow-answers.
+    A client acts as you. It cannot allow tool calls or approve plans, unless you add --allow-answers.
     Otherwise you answer yourself, with: deskmate answer. Clients can only ask for narrower modes and lower caps than
     the options say.
     """
@@ -78,7 +87,7 @@ def serve(
         raise click.UsageError("--port, --host and --token-file need --http.", ctx)
     if host not in (None, "127.0.0.1", "localhost"):
         raise click.UsageError(
-            f"Cannot serve on {host}: whoever has the connection acts as you, so only this machine can connect. "
+            f"Cannot serve on {host}: a client acts as you, so only this machine may connect. "
             f"From another machine, use ssh: ssh -L {port or 8765}:127.0.0.1:{port or 8765} HOST",
             ctx,
         )
@@ -98,6 +107,7 @@ def serve(
         read_only=read_only,
         answers=answers,
         trusts=trusts,
+        most_teams=most_teams,
     )
 
 
