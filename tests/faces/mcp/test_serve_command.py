@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faces.fake_app import Env, environment, run_command
+from tests.faces.terminal import at_terminal
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -73,10 +74,16 @@ def test_a_signal_ends_it_although_its_stdin_is_open(tmp_path: Path, number: int
 
 
 def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    (work := tmp_path / "work").mkdir()
     file = tmp_path / "token"
     file.write_text("t" * 43)
     os.chmod(file, 0o644)
-    with serve(tmp_path, "--http", "--token-file", str(file)) as server:
+    with serve(work, "--http", "--token-file", str(file)) as server:
         _, words = server.communicate(timeout=60)
     assert server.returncode == 2
     assert b"chmod 600" in words
+
+
+def test_the_hidden_command_of_a_lead_is_not_for_people(tmp_path: Path) -> None:
+    with at_terminal("play-lead", cwd=tmp_path, env=environment(tmp_path)) as terminal:
+        terminal.see("only for use by Deskmate itself")

@@ -1,8 +1,8 @@
 """The process of a lead that nobody has a window on.
 
-`start` starts it with the hidden command `deskmate lead`, and `run_detached` is what that command does. The process
-belongs to nobody: it ends when the team has nothing left to do and no question is open. All that happens is in the
-streams, so every face can show the team, answer its questions and continue it later.
+`start` starts it with the hidden command `deskmate play-lead`, and `run_detached` is what that command does. The
+process belongs to nobody: it ends when the team has nothing left to do and no question is open. All that happens is in
+the streams, so every face can show the team, answer its questions and continue it later.
 """
 
 import json
@@ -88,7 +88,7 @@ async def start(place: Path, order: LeadOrder) -> StartedLead:
 
 
 def _start(place: Path, order: LeadOrder) -> StartedLead:
-    words = [*DESKMATE, "-C", str(place), "lead"]
+    words = [*DESKMATE, "-C", str(place), "play-lead"]
     # Nothing here ends it: not a signal to this group of processes, nor the end of this process.
     with subprocess.Popen(
         words,

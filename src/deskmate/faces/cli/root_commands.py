@@ -341,7 +341,7 @@ def play(ctx: click.Context, /, name: str, team: str) -> int:
 
 @deskmate.command(hidden=True)
 @click.pass_context
-def lead(ctx: click.Context, /) -> int:
+def play_lead(ctx: click.Context, /) -> int:
     """Run the lead of a team that nobody has a window on, for the process that started this one."""
     with importing():
         from deskmate.faces.cli.detached.lead_command import carry_out

@@ -16,11 +16,17 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def token_in(path: Path) -> str:
+def token_in(path: Path, workspace: Path) -> str:
     """Return the token in a file that only this user can read. Creates the file if it is missing.
 
-    Raises BadSettings for a file that others can read, or without a usable token.
+    Raises BadSettings for a file that others can read, or without a usable token, and for one in the workspace, where
+    members of the team could read it.
     """
+    if path.absolute().parent.resolve().is_relative_to(workspace.resolve()):
+        raise BadSettings(
+            f"{path} is in the workspace, where agents could read the token",
+            "Name a file elsewhere, such as ~/.config/deskmate/mcp.token",
+        )
     try:
         with os.fdopen(create_file(path), "w") as file:
             token = new_token()

@@ -43,7 +43,7 @@ def carry_out(
     with logging_to(note):
         server = server_of(serving)
         if http:
-            return _over_http(server, port, token_file)
+            return _over_http(server, place, port, token_file)
         if sys.stdin.isatty():
             note(
                 "Serving MCP on stdin and stdout, for a program. To stop, press Ctrl-C. See: deskmate mcp serve --help"
@@ -62,11 +62,11 @@ def _end_at_interrupt() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _over_http(server: TeamServer, port: int, token_file: Path | None) -> int:
+def _over_http(server: TeamServer, place: Path, port: int, token_file: Path | None) -> int:
     # Imported here because it is slow, and stdio does not need it.
     from deskmate.faces.mcp.loopback import serve_http
 
-    token = token_in(token_file) if token_file else new_token()
+    token = token_in(token_file, place) if token_file else new_token()
 
     def tell(url: str) -> None:
         note(f"Serving MCP at {url}")

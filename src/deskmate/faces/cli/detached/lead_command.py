@@ -16,7 +16,7 @@ from deskmate import app
 from deskmate.app import RunRequest
 from deskmate.app.detached.lead_process import ORDER_CAP, LeadOrder, answer_line, run_detached
 from deskmate.app.sessions.team_session import TeamSession
-from deskmate.errors import DeskmateError
+from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import discreet, error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.handover.tree_reports import end_lines
@@ -32,6 +32,8 @@ LOG = "detached.log"
 
 def carry_out(workspace: Path | None) -> int:
     """Run a lead to its end and return the exit code."""
+    if sys.stdin.isatty():
+        raise Refused("This command is only for use by Deskmate itself", 'To start a team, run: deskmate run "GOAL"')
     # The starter must neither have to wait for this process nor be able to end it with its own children.
     if os.fork():
         os._exit(0)
