@@ -109,6 +109,9 @@ async def test_a_cursor_of_another_team_is_news_at_once(tmp_path: Path) -> None:
     [
         ("start_team", {"goal": ""}),
         ("start_team", {"goal": "x" * 300_000}),
+        ("start_team", {"goal": " \n"}),
+        ("start_team", {"goal": "€" * 150_000}),
+        ("send_mail", {"text": "€" * 150_000}),
         ("start_team", {"goal": "x", "max_cost": -1}),
         ("start_team", {"goal": "x", "permission_mode": "root"}),
         ("start_team", {"goal": "x", "max_time": 0}),
@@ -124,7 +127,9 @@ async def test_a_cursor_of_another_team_is_news_at_once(tmp_path: Path) -> None:
 async def test_bad_arguments_are_refused(tmp_path: Path, tool: str, arguments: dict[str, object]) -> None:
     async with Scenario(tmp_path, writes_a_file) as team, served(team, answers=True) as client:
         await has_team(team)
-        await client.refusal(tool, **arguments)
+        refusal = await client.refusal(tool, **arguments)
+        # An error of our own would say no more than that.
+        assert refusal != f"Error executing tool {tool}"
         assert lead_processes(team.workspace) == []
 
 

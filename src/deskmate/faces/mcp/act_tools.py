@@ -5,6 +5,7 @@ A docstring is what clients read about its tool.
 
 from typing import Annotated, Any, Literal
 
+import click
 from anyio import to_thread
 from pydantic import Field
 
@@ -61,7 +62,7 @@ class ActTools:
         Follow it with wait_for_news and get_team. get_answer has its answer when it has stopped.
         """
         limits = _limits(permission_mode, max_cost, max_tokens, max_time, max_members, max_steps)
-        return await self._start({"goal": bounded(goal), "team": name, "limits": limits})
+        return await self._start({"goal": _message(goal), "team": name, "limits": limits})
 
     async def resume_team(
         self,
@@ -77,7 +78,7 @@ class ActTools:
         """Continue a team that is not running. Without text, interrupted and parked members go on with their work."""
         limits = _limits(permission_mode, max_cost, max_tokens, max_time, max_members, max_steps)
         named = team_at(self._place, team)
-        words = text and bounded(text)
+        words = _message(text) if text else None
         return await self._start({"goal": words, "team": named, "continues": True, "limits": limits})
 
     async def send_mail(
@@ -88,7 +89,7 @@ class ActTools:
     ) -> Done:
         """Send a message to a member as the user. If the team is not running, it is read when the team continues."""
         named = self._tellable(team)
-        sent = await user_actions.send(self._place, named, to, bounded(text))
+        sent = await user_actions.send(self._place, named, to, _message(text))
         later = "" if sent.live else ". The team is not running: resume_team continues it"
         return Done(team=sent.team, what=f"sent to {plain_line(sent.recipient)}{later}")
 
@@ -196,6 +197,16 @@ class AnswerTools:
             )
         done = await give_answer(self._place, seen.team, id, answer, words)
         return Done(team=done.team, what=f"answered {answer}")
+
+
+def _message(words: str) -> str:
+    """Return words that are a message. Raises BadInput if there are none, or too many."""
+    if not words.strip():
+        raise BadInput("The message is empty", "Say what is to be done.")
+    try:
+        return bounded(words)
+    except click.UsageError as error:
+        raise BadInput(error.message) from error
 
 
 def _limits(

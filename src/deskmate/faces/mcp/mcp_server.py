@@ -42,7 +42,7 @@ class TeamServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:
             if isinstance(error.__cause__, DeskmateError):
-                raise ToolError(discreet(". ".join(error_lines(error.__cause__)))) from error
+                raise ToolError(discreet("\n".join(error_lines(error.__cause__)))) from error
             raise
 
 

@@ -35,4 +35,4 @@ async def _text(look: Callable[[], ShownResult | Awaitable[ShownResult]]) -> str
         found = look()
         return (await found if isawaitable(found) else found).model_dump_json()
     except DeskmateError as error:
-        raise ResourceNotFoundError(discreet(". ".join(error_lines(error)))) from error
+        raise ResourceNotFoundError(discreet("\n".join(error_lines(error)))) from error
