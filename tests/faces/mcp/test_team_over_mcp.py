@@ -66,7 +66,7 @@ async def test_a_team_survives_its_server_and_another_server_continues_it(tmp_pa
         await client.call("start_team", goal="Write out.txt.")
         await client.watch()
         (lead,) = lead_processes(team.workspace)
-        server = _parent_named("serve", team.workspace)
+        server = _child_named("serve")
         os.kill(server, signal.SIGKILL)
         await gone(server)
         assert lead_processes(team.workspace) == [lead]
@@ -76,14 +76,15 @@ async def test_a_team_survives_its_server_and_another_server_continues_it(tmp_pa
             assert await second.finish() == WRITTEN
 
 
-def _parent_named(word: str, workspace: Path) -> int:
-    """Return the process that was started with a word in a folder."""
+def _child_named(word: str) -> int:
+    """Return the child of this process that was started with a word."""
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            words, where = (place / "cmdline").read_bytes().split(b"\0"), (place / "cwd").readlink()
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
-        if word.encode() in words and where == workspace:
+        if word.encode() in words and int(parent) == os.getpid():
             return int(place.name)
     raise AssertionError(f"no process was started with {word}")
 
