@@ -30,6 +30,8 @@ INITIALIZE = {
         (["--read-only", "--allow-answers"], "Choose one"),
         (["--http", "--port", "99999"], "99999"),
         (["--permission-mode", "root"], "root"),
+        # The client could change the files after the start.
+        (["--trust"], "--trust"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_anything_listens(

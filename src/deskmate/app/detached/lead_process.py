@@ -37,8 +37,7 @@ class LeadOrder(BaseModel):
     """What the process of a lead gets as the first line on its stdin.
 
     `settings`: override the file and the environment. `limits`: what the client asked for, which can only narrow them.
-    `continues`: continue the team, or the last one, instead of starting one. `trusts`: use all files of the folder that
-    need trust.
+    `continues`: continue the team, or the last one, instead of starting one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -48,7 +47,6 @@ class LeadOrder(BaseModel):
     continues: bool = False
     settings: dict[str, Any] = Field(default_factory=dict)
     limits: Project = Project()
-    trusts: bool = False
 
     @classmethod
     def told(cls, line: bytes) -> "LeadOrder":

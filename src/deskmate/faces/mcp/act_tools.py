@@ -159,9 +159,7 @@ class ActTools:
     async def _start(self, order: dict[str, Any]) -> StartedTeam:
         serving = self._serving
         await to_thread.run_sync(serving.check_more)
-        begun = await start(
-            self._place, LeadOrder.model_validate({**order, "settings": serving.flags, "trusts": serving.trusts})
-        )
+        begun = await start(self._place, LeadOrder.model_validate({**order, "settings": serving.flags}))
         return StartedTeam(team=begun.team, mode=begun.mode, notes=[plain(note) for note in begun.notes])
 
     def _tellable(self, team: str | None) -> str:

@@ -27,7 +27,6 @@ def carry_out(
     token_file: Path | None,
     read_only: bool,
     answers: bool,
-    trusts: bool,
     most_teams: int,
 ) -> int:
     """Serve until the client leaves or the process is told to stop. Return the exit code. Raises DeskmateError."""
@@ -39,7 +38,7 @@ def carry_out(
     for warning in settings.warnings:
         note(error_text(warning, before="deskmate: warning: "))
     widest = settings.permission_mode or Mode.DEFAULT
-    serving = Serving(place, given, widest, answers=answers, read_only=read_only, trusts=trusts, most_teams=most_teams)
+    serving = Serving(place, given, widest, answers=answers, read_only=read_only, most_teams=most_teams)
     with logging_to(note):
         server = server_of(serving)
         if http:

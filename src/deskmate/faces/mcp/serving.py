@@ -15,8 +15,7 @@ class Serving:
     """What a server was started with.
 
     `flags`: settings from its command line. `widest`: the widest permission mode of its teams. `answers`: clients may
-    answer questions. `read_only`: clients can only look. `trusts`: its teams use all files that need trust.
-    `most_teams`: how many teams of the workspace may run at once.
+    answer questions. `read_only`: clients can only look. `most_teams`: how many teams of the workspace may run at once.
     """
 
     workspace: Path
@@ -24,7 +23,6 @@ class Serving:
     widest: Mode
     answers: bool = False
     read_only: bool = False
-    trusts: bool = False
     most_teams: int = MOST_TEAMS
 
     def check_more(self) -> None:

@@ -63,7 +63,7 @@ def _consented(order: LeadOrder, workspace: Path | None, report: "_Report") -> R
     model_of(request)
     for warning in request.settings.warnings:
         report.note(error_text(warning, before="deskmate: warning: "))
-    consent = consent_of(workspace, request.settings, report.note, trusts=order.trusts, asks=False)
+    consent = consent_of(workspace, request.settings, report.note, trusts=False, asks=False)
     return request.with_consent(consent or NO_CONSENT)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from deskmate.faces.cli.run_options import mode_option, options
+from deskmate.faces.cli.run_options import mode_option, work_options
 from deskmate.faces.common.command_start import importing
 from deskmate.faces.common.exit_codes import UNUSABLE
 
@@ -59,7 +59,7 @@ More examples:
     help="Start no team while this many run in the workspace.",
 )
 @mode_option("Clients cannot choose a wider mode than this.")
-@options
+@work_options
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -71,7 +71,6 @@ def serve(
     read_only: bool,
     answers: bool,
     most_teams: int,
-    trusts: bool,
     **flags: object,
 ) -> int:
     """Serve the teams of this workspace as MCP tools, for Claude Code, Codex, an IDE or any other MCP client.
@@ -106,7 +105,6 @@ def serve(
         token_file=token_file,
         read_only=read_only,
         answers=answers,
-        trusts=trusts,
         most_teams=most_teams,
     )
 
