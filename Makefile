@@ -24,7 +24,7 @@ export UV_NATIVE_TLS := true
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint quick test test-all-pythons check docs dist try-dist bench smoke soak demo pictures reference golden lock clean
+.PHONY: help setup lint quick test test-all-pythons check docs dist try-dist bench smoke soak demo pictures conformance reference golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +83,9 @@ soak: setup ## run the long fault runs, and the tests of make test with large co
 
 demo: setup ## watch a rehearsed team at work, without a key or a network
 	@$(PY) -m deskmate demo
+
+conformance: setup ## run MCP's own conformance suite on `deskmate mcp serve`: needs npm, the network and Node 22
+	$(PY) -m tests.faces.mcp.conformance
 
 reference: setup ## make docs/reference/commands.md again from the help of the commands
 	$(PY) -m deskmate.faces.cli.reference_page > docs/reference/commands.md

@@ -114,6 +114,7 @@ FACES: dict[str, str] = {
     "web-past": "board, members and mail of a team are shown as they were at any time, and in a file without a server",
     "web-safe": "the page answers only who has its token, under its own name, and no text of an agent becomes markup",
     "tui": "one screen from 80×24 on: conversation, members, board, mail and questions, the keys shown; it resizes",
+    "mcp-server": "an MCP client acts as the user; it only narrows, answers only if the person said so, and may end",
     "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }
 

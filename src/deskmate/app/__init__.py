@@ -13,6 +13,7 @@ user_answers      the user's answers to questions, first words to the lead, and 
 question_answers  open questions answered from any shell
 sessions          what every session has
 parts             what agents are given that depends on the settings
+detached          teams in processes of their own, which outlive the program that started them
 attach            a team that another process runs, or nobody
 handover          what becomes of the work of teammates with their own trees
 image_files       images that the user sends: read and checked, then kept

@@ -86,8 +86,7 @@ class Stopped:
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
     """Send the user's text to a member, or to all. Raises UnknownRecipient with who is there."""
-    if same_name(name, USER):
-        raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
+    _check_recipient(name)
     team, name = _placed(team, name)
     with open_team(folder, team) as opened:
         live = opened.reading.holder() is not None
@@ -98,11 +97,9 @@ async def send(folder: Path | None, team: str | None, name: str, text: str) -> S
         return Sent(opened.reading.team, envelope.recipient, live)
 
 
-async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
-    """Interrupt a member. It rests until the user or the lead writes to it. Raises UnknownRecipient."""
-    with open_team(folder, team) as opened:
-        envelope = await opened.mailbox.send(name, Interrupt())
-        return Sent(opened.reading.team, envelope.recipient, opened.reading.holder() is not None)
+def _check_recipient(name: str) -> None:
+    if same_name(name, USER):
+        raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
 
 
 async def add_task(folder: Path | None, team: str | None, new: NewTask) -> TaskChanged:
@@ -128,17 +125,25 @@ async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskCha
         return opened.changed(await opened.board.delete(USER, id_), freed)
 
 
-async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
+async def complete_task(
+    folder: Path | None, team: str | None, task: str, tell: Tell, *, verifies: bool = True
+) -> TaskChanged:
     """Mark a task as done. Raises TaskRefused if the rules or its verification refuse that.
 
     Its verify command runs in the given folder, by default the current one. `tell` gets the command and its output. An
-    agent may have written the command, so it runs in the same sandbox as theirs.
+    agent may have written the command, so it runs in the same sandbox as theirs. `verifies`: if false, run no command,
+    and refuse a task that has one.
     """
     id_ = parse_id(task)
     with open_team(folder, team) as opened:
         board = await opened.board.refresh()
         found = board.tasks.get(id_, Task(id_, ""))
         receipt = None
+        if found.verify is not None and not verifies:
+            raise TaskRefused(
+                f"Task #{id_} has a verify command, which may not be run from here",
+                f"To complete it, run: deskmate board done {id_} --team {opened.reading.team}",
+            )
         if found.verify is not None:
             at = _standing(folder)
             receipt = Receipt(command=found.verify, workspace=str(at), exit=0, output="")
@@ -148,6 +153,23 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
             receipt = await _verified(await _bench(opened, at), found, receipt, at, tell)
         freed = freed_by(await opened.board.refresh(), id_)
         return opened.changed(await opened.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
+
+
+async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
+    """Interrupt a member, or all. Each rests until the user or the lead writes to it.
+
+    Raises Refused if no process runs the team, because an interrupt would meet it at its next start.
+    """
+    _check_recipient(name)
+    team, name = _placed(team, name)
+    with open_team(folder, team) as opened:
+        if opened.reading.holder() is None:
+            raise Refused(f"Team '{opened.reading.team}' is not running, so there is nobody to interrupt")
+        roster = await opened.roster.refresh()
+        here = [member.name for member in roster.members.values() if member.here]
+        names = here if same_name(name, ALL) else [roster.spelled(name)]
+        reached = [(await opened.mailbox.send(one, Interrupt())).recipient for one in names]
+        return Sent(opened.reading.team, ", ".join(reached), live=True)
 
 
 async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:

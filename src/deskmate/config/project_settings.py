@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Table, Tokens
 from deskmate.config.settings_loader import first_error, read_toml, rule_complaint
-from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.permissions import NARROW_TO_WIDE, Mode
 from deskmate.errors import BadSettings
 
 
@@ -68,9 +68,27 @@ def narrowed(settings: Settings, project: Project) -> Settings:
         "deny": list(dict.fromkeys([*own.deny, *theirs.deny])),
     }
     caps = {name: _lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
-    return settings.model_copy(
-        update={**caps, "permission": own.model_copy(update=rules), "widest_mode": project.permission_mode}
-    )
+    modes = [mode for mode in (settings.widest_mode, project.permission_mode) if mode is not None]
+    widest = min(modes, key=list(NARROW_TO_WIDE).index, default=None)
+    return settings.model_copy(update={**caps, "permission": own.model_copy(update=rules), "widest_mode": widest})
+
+
+def limited(settings: Settings, asked: Project, *, begins: bool) -> Settings:
+    """Return settings as narrowed by a client that acts for the user, such as a program that speaks MCP.
+
+    No mode wider than that of the settings, or default, is possible then. `begins`: a new team, which works in default
+    mode if no other mode is asked for. An existing team keeps its mode, unless it is wider than that. Raises
+    BadSettings if a wider mode is asked for.
+    """
+    widest = settings.permission_mode or Mode.DEFAULT
+    mode = asked.permission_mode or (Mode.DEFAULT if begins else None)
+    if asked.permission_mode is not None and asked.permission_mode.wider_than(widest):
+        raise BadSettings(
+            f"Permission mode {asked.permission_mode} is wider than {widest}, the widest that is allowed here",
+            f"Ask for {widest} or a narrower mode.",
+        )
+    bounded = narrowed(settings, asked.model_copy(update={"permission_mode": widest}))
+    return bounded.model_copy(update={"permission_mode": mode})
 
 
 def _lower(own: float | None, theirs: float | None) -> float | None:

@@ -5,6 +5,7 @@ team_view      who is on a team, its board, its cost
 member_view    a member's mail and transcript
 tree_view      the trees of teammates, and the branches of teams
 user_messages  what the user said to a lead, and which files its team wrote
+team_news      whether anything has happened in a team, and waiting for it
 team_results   what came of a team: answer, cost, time, files
 damage         what of a team cannot be read, and what that stops
 truncation     signs that a file of records once was longer

@@ -62,3 +62,8 @@ def has_terminal_ui() -> bool:
 def has_web_page() -> bool:
     """Return whether the packages that serve the web page are installed. Imports none of them."""
     return all(find_spec(name) is not None for name in ("starlette", "uvicorn", "markdown_it"))
+
+
+def has_mcp() -> bool:
+    """Return whether the MCP SDK is installed. Imports nothing of it."""
+    return find_spec("mcp") is not None

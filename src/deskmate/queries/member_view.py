@@ -52,13 +52,16 @@ class SeenTranscript:
     damage: tuple[str, ...]
 
 
-def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox:
-    """Return a member's mail. Raises Refused, with who is there, for a name that was never on the team."""
+def look_at_inbox(folder: Path | None, team: str | None, name: str, last: int = HEARD_SHOWN) -> SeenInbox:
+    """Return a member's mail. Raises Refused, with who is there, for a name that was never on the team.
+
+    `last`: how many of the heard messages.
+    """
     reading, roster, name = _member_of(folder, team, name)
     heard = None if name == USER else _heard(reading, roster, name)
     letters = list(_letters(reading.where(mail(name), roster), name, heard))
     known = [letter for letter in letters if letter.heard is not False]
-    shown = [*known[-HEARD_SHOWN:], *(letter for letter in letters if letter.heard is False)]
+    shown = [*known[-last:], *(letter for letter in letters if letter.heard is False)]
     return SeenInbox(
         team=reading.team,
         member=name,

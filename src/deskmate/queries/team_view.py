@@ -17,7 +17,7 @@ from deskmate.core.team.tasks import BoardState, TaskStatus
 from deskmate.core.values import frozen
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
-from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
+from deskmate.stores.archive import spent_in_archive, strays_in, teams_from, teams_in
 from deskmate.trust.folders import has_begun, written
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
@@ -138,6 +138,14 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
         found = [_team(Reading(place, name)) for name in names]
     away = {team.home: team.name for team in found}
     return tuple(replace(team, away=away.get(team.name)) for team in sorted(found, key=lambda team: -team.written))
+
+
+def look_at_team(folder: Path | None, team: str | None) -> SeenTeam:
+    """Return one team, without a look at the others of its workspace. Raises Refused if there is none of that name."""
+    reading = reading_of(folder, team)
+    with telling(reading.workspace):
+        found = _team(reading)
+        return replace(found, away=next(iter(teams_from(reading.workspace, reading.team)), None))
 
 
 def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:

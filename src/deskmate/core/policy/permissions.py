@@ -35,10 +35,10 @@ class Mode(StrEnum):
 
     def wider_than(self, other: "Mode") -> bool:
         """Tell whether this mode lets an agent do more."""
-        return _NARROW_TO_WIDE.index(self) > _NARROW_TO_WIDE.index(other)
+        return NARROW_TO_WIDE.index(self) > NARROW_TO_WIDE.index(other)
 
 
-_NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
+NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
 
 
 class Effect(StrEnum):

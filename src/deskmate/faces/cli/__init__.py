@@ -19,4 +19,5 @@ output            what the commands print
 rewind            going back to an earlier point
 pages             web and export: teams in a browser
 plain             the plain chat, line by line
+detached          teams that nobody has a window on
 """

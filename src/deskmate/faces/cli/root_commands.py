@@ -339,5 +339,15 @@ def play(ctx: click.Context, /, name: str, team: str) -> int:
     return carry_out(ctx.meta["workspace"], team, name)
 
 
+@deskmate.command(hidden=True)
+@click.pass_context
+def play_lead(ctx: click.Context, /) -> int:
+    """Run the lead of a team that nobody has a window on, for the process that started this one."""
+    with importing():
+        from deskmate.faces.cli.detached.lead_command import carry_out
+
+    return carry_out(ctx.meta["workspace"])
+
+
 for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *PAGE_COMMANDS):
     deskmate.add_command(command)

@@ -16,6 +16,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def options(command: Command) -> Command:
     """Add the options of everything that runs a team."""
+    trust = click.option(
+        "--trust",
+        "trusts",
+        is_flag=True,
+        help="Trust the notes, settings, skills and agent files in this folder as they are now, for this run only.",
+    )
+    return trust(work_options(command))
+
+
+def work_options(command: Command) -> Command:
+    """Add the options of everything that runs teams, also later and more than one."""
     for option in (
         click.option(
             "--delegate/--no-delegate",
@@ -50,12 +61,6 @@ def options(command: Command) -> Command:
             help="Stop when this much is spent.",
         ),
         click.option("--model", metavar="PROVIDER:MODEL", help="Use this model."),
-        click.option(
-            "--trust",
-            "trusts",
-            is_flag=True,
-            help="Trust the notes, settings, skills and agent files in this folder as they are now, for this run only.",
-        ),
     ):
         command = option(command)
     return command

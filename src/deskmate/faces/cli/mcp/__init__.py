@@ -2,4 +2,5 @@
 
 mcp_commands  the group `mcp`, with its help
 mcp_output    what its commands print
+serve_options  the command `mcp serve`, with its options and its help
 """

@@ -2,6 +2,7 @@
 
 import click
 
+from deskmate.faces.cli.mcp.serve_options import serve
 from deskmate.faces.common.command_start import SuggestingGroup, importing
 
 MCP_EPILOG = """
@@ -12,6 +13,7 @@ Examples:
   deskmate mcp add docs https://example.org/mcp
   deskmate mcp test time
   deskmate mcp list
+  deskmate mcp serve
 """
 
 
@@ -101,3 +103,6 @@ def remove(ctx: click.Context, /, name: str) -> int:
         from deskmate.faces.cli.mcp import mcp_output
 
     return mcp_output.remove(name)
+
+
+mcp.add_command(serve)
