@@ -1,6 +1,7 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
-A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill, an agent file.
+A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill, an agent file,
+hooks.
 It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores their answers.
 """
 
@@ -16,6 +17,8 @@ NOTES = ("AGENTS.md", "CLAUDE.md")
 SETTINGS = ".deskmate/settings.toml"
 SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
+# Files of Claude Code that may describe hooks.
+HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
 VERSION = 1
 
