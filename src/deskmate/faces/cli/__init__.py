@@ -14,6 +14,7 @@ removal_command   teams rm and prune
 shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
 trees             merge, diff and trees: the branch of a team and the trees of its teammates
+hooks             hooks and hooks test
 output            what the commands print
 rewind            going back to an earlier point
 plain             the plain chat, line by line
