@@ -8,7 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.build import TeamParts, client_of, team_parts_of
+from deskmate.app.build import TeamParts, team_parts_of
+from deskmate.app.parts.asked_models import client_of
 from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.build import _secure
+from deskmate.app.parts.asked_models import _secure
 from deskmate.app.parts.provider_models import check_model
 from deskmate.config import load
 from deskmate.core.team.roster_records import Joined

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app.build import client_of, team_parts_of, team_state_of
+from deskmate.app.build import team_parts_of, team_state_of
+from deskmate.app.parts.asked_models import client_of
 from deskmate.app.teammate_process import in_processes
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode

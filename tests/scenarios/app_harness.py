@@ -14,7 +14,8 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.app import Feed, Outcome, RunRequest, Settings, load, run, state_folder
-from deskmate.app.build import client_of, team_parts_of
+from deskmate.app.build import team_parts_of
+from deskmate.app.parts.asked_models import client_of
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, Said, read_entry
 from deskmate.core.log.facts import Foreign

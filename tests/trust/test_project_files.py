@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.build import client_of, team_parts_of
+from deskmate.app.build import team_parts_of
+from deskmate.app.parts.asked_models import client_of
 from deskmate.config import load
 from deskmate.core.policy.trusted_files import Definition
 from deskmate.core.prompt.skills import Skill

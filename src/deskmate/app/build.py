@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 
 from deskmate.app.handover.tree_choice import placed, trees_of
-from deskmate.app.parts.provider_models import check_price, provider_model
-from deskmate.config import Settings, choose_fallback, choose_model, environment
+from deskmate.app.parts.asked_models import asked_model
+from deskmate.app.parts.hook_parts import hooks_of
+from deskmate.app.parts.provider_models import check_price
+from deskmate.config import Settings, environment
 from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
-from deskmate.core.prompt.prompts import Usage
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment, made_of
 from deskmate.core.team.members import Member
@@ -29,15 +30,13 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.metered import Metered
-from deskmate.models.preload import Preloading
-from deskmate.models.prices import price, reported_price
-from deskmate.models.retry import Retrying
+from deskmate.models.prices import reported_price
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
 from deskmate.ports import Clock, Model, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.agent_parts import AgentParts, LeadTeams
+from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
 from deskmate.runtime.events import Feed
 from deskmate.runtime.running_team import Keeper, keepers_of
 from deskmate.runtime.streams.board import Board
@@ -45,13 +44,12 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.task_groups import on_threads, task_group
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.tools import ToolSet, tools_for
+from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
-from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.team_trees import TeamTrees
@@ -59,7 +57,7 @@ from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
     from deskmate.mcp.team_servers import TeamServers
-    from deskmate.models.http.post_client import PostClient, Poster
+    from deskmate.models.http.post_client import Poster
 
 
 @frozen
@@ -71,6 +69,7 @@ class TeamParts:
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
     `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
+    `hooks`: runs hooks, if there are any.
     """
 
     team: str
@@ -90,6 +89,7 @@ class TeamParts:
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     servers: "TeamServers | None" = None
+    hooks: HookRunner | None = None
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -235,6 +235,7 @@ class TeamParts:
             rules=self.settings.rules,
             checkpoint=self.checkpoint if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
+            hooks=self.hooks,
         )
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
@@ -293,31 +294,6 @@ class TeamParts:
 _THE_LEAD = Member(LEAD, AgentKind.LEAD, AgentType.GENERAL, "", "", None, WORKING)
 
 
-async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "PostClient"]:
-    """Return what `sandbox_of` and `client_of` return, or raise what they raise. The caller closes the client.
-
-    The trial of a sandbox waits for another process, so the client is imported and made meanwhile.
-    """
-    return await on_threads(partial(sandbox_of, settings), partial(client_of, settings, to_any=to_any))
-
-
-def client_of(settings: Settings, *, to_any: bool = False) -> "PostClient":
-    """Return the HTTP client of all models. Raises BadSettings if the environment does not allow one.
-
-    `to_any`: models other than those in the settings may be used, too.
-    """
-    # Importing it takes a while: see `sandbox_and_client`.
-    from deskmate.models.wires.http_client import new_client
-
-    try:
-        return new_client(secure=to_any or _secure(settings), environ=environment())
-    except (ValueError, OSError) as error:
-        raise BadSettings(
-            f"Cannot connect to any model: {error}",
-            "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment.",
-        ) from error
-
-
 def team_state_of(
     store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY, seconds: float = 0.0
 ) -> TeamState:
@@ -345,7 +321,7 @@ def team_parts_of(
     """Return what the agents of a team have in the process of `member`. `consent`: what is used of the workspace."""
     return TeamParts(
         team=team,
-        models=cache(partial(_asked, settings, client, team_state.writer.clock)),
+        models=cache(partial(asked_model, settings, client, team_state.writer.clock)),
         settings=settings,
         team_state=team_state,
         workspace=LocalWorkspace(
@@ -358,6 +334,7 @@ def team_parts_of(
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
         servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
+        hooks=hooks_of(place, team, settings, sandbox, consent),
     )
 
 
@@ -370,30 +347,3 @@ def _servers(
     from deskmate.app.parts.mcp_servers import team_servers
 
     return team_servers(place, seat, settings, consent, sandbox, clock)
-
-
-def _secure(settings: Settings) -> bool:
-    names = filter(None, (choose_model(settings), choose_fallback(settings)))
-    return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
-
-
-def _asked(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
-    """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
-    model = Preloading(_model(settings, client, clock, name), partial(_load_rest, settings))
-    return model if name else Chosen(model)
-
-
-def _load_rest(settings: Settings) -> None:
-    """Load what an answer needs and a request does not: the tools, and the prices."""
-    tools_for(AgentKind.LEAD, ())
-    price(choose_model(settings), Usage(), settings.prices)
-
-
-def _model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
-    """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
-    fallback = choose_fallback(settings)
-    return Retrying(
-        provider_model(choose_model(settings, name), settings, client),
-        clock,
-        fallback=None if fallback is None else provider_model(fallback, settings, client),
-    )

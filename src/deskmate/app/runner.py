@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from anyio import CancelScope
 
-from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
+from deskmate.app.build import TeamParts, team_parts_of, team_state_of
 from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.parts.asked_models import sandbox_and_client
 from deskmate.app.parts.member_launchers import launchers_of
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of

@@ -12,7 +12,8 @@ from anyio import TASK_STATUS_IGNORED, to_thread
 from anyio.abc import TaskStatus
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
+from deskmate.app.build import TeamParts, team_parts_of, team_state_of
+from deskmate.app.parts.asked_models import sandbox_and_client
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
 from deskmate.core.team.caps import Caps

@@ -10,6 +10,7 @@ team             members, tasks, messages and what the rules allow
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 mcp              configured MCP servers, and what of theirs counts
+hooks            which hooks run at an event, and what their output means
 policy           permission rules, secrets and trusted files
 profiles         agent types, and the files that describe them
 prompt           what a model is asked, and how its context is kept small
