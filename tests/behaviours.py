@@ -122,6 +122,7 @@ SAFETY: dict[str, str] = {
     "fence": "without a sandbox, landlock keeps commands from writing elsewhere and from keys; the rest is told",
     "hosts": "where hosts are listed, a command reaches those by name and port, through a proxy, and nothing else",
     "limits": "whoever takes all there is comes to an end that is told, and its neighbours go on",
+    "hooks": "programs of the user run at events; they block, change or add, are recorded, and beat no rule",
     "injection": "what agents read never widens what they may do",
     "questions": "who asks, the tool, its exact arguments and why, at any face; those that ask the same are one",
     "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",

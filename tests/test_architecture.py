@@ -34,15 +34,30 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "mcp": frozenset({"mcp", "core", "errors", "fs", "ports", "texts", "tools", "workspace"}),
     "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "models.wrapped_model", "errors"}),
+    "hooks": frozenset({"hooks", "config", "core", "errors", "fs", "workspace"}),
     "trust": frozenset({"trust", "fs", "core", "ports", "stores", "workspace", "errors", "config"}),
     "queries": frozenset(
         {"queries", "fs", "trust", "core", "ports", "runtime", "stores", "workspace", "errors", "config"}
     ),
     "app": frozenset(
-        {"app", "fs", "queries", "trust", "core", "ports", "runtime", "mcp", *ADAPTERS, "errors", "config", "demo"}
+        {
+            "app",
+            "fs",
+            "queries",
+            "trust",
+            "core",
+            "ports",
+            "runtime",
+            "mcp",
+            "hooks",
+            *ADAPTERS,
+            "errors",
+            "config",
+            "demo",
+        }
     ),
     "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),
-    "faces": frozenset({"faces", "app", "queries", "trust", "core", "errors", "fs", TOP}),
+    "faces": frozenset({"faces", "app", "hooks", "queries", "trust", "core", "errors", "fs", TOP}),
     "__main__": frozenset({"faces"}),
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app", "library"}),
 }

@@ -114,7 +114,8 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
     own = re.compile(r"\.(teams|tasks)(/main|/main-2(/.*)?|/\.gitignore)?")
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
-    assert "not used, because you have not trusted it: AGENTS.md, .deskmate/settings.toml, .deskmate/skills\n" in told
+    assert "not used, because you have not trusted it: AGENTS.md, .deskmate/settings.toml, " in told
+    assert ".claude/settings.json, .deskmate/skills\n" in told
     assert "permission mode default" in told
 
 
@@ -169,7 +170,7 @@ def test_until_its_question_a_conversation_reads_what_it_shows_and_nothing_else(
     assert (code, traced.executed, traced.connected) == (0, [sys.executable], [])
     files = [path for path in traced.opened if (folder / path).is_file()]
     assert sorted(files) == sorted(DEFINITIONS)
-    folders = {".deskmate", ".deskmate/skills", ".deskmate/skills/obey"}
+    folders = {".claude", ".deskmate", ".deskmate/skills", ".deskmate/skills/obey"}
     assert {path for path in traced.opened if path not in files} == folders
     for path in DEFINITIONS:
         assert f"{path}, new, " in shown

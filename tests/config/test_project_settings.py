@@ -51,7 +51,7 @@ deny = ["write_file(secrets/**)"]
         ('launcher = "process"', "'launcher' in"),
         ("delegate = false", "'delegate' in"),
         ('[models."openai:x"]\nwindow = 1', "'models' in"),
-        ('[hooks]\nstart = "sh evil.sh"', "'hooks' in"),
+        ("claude_hooks = true", "'claude_hooks' in"),
     ],
 )
 def test_anything_else_is_refused_and_what_may_stand_there_is_named(written: str, named: str) -> None:

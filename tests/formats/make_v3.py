@@ -14,6 +14,7 @@ from deskmate.core.agent.entries import (
     Compacted,
     Did,
     Heard,
+    Hooked,
     Noticed,
     Opened,
     Overflowed,
@@ -67,6 +68,17 @@ LEAD: list[Line] = [
     Noticed(text="Dismissed.", dismissed=("bob", "alice@demo")),
     Compacted(upto=14, summary="two teams", roster=2, home=4),
     SummaryRequested(focus="the schema"),
+    Hooked(
+        event="PreToolUse",
+        about="lead:3.0",
+        decision="ask",
+        reason="look at größe.py first",
+        arguments={"path": "größe.py", "content": "1\n"},
+        context=("the formatter is black",),
+        shown=("formatted",),
+    ),
+    Hooked(event="UserPromptSubmit", about="user:1", decision="deny", reason="no keys here", withheld=("user:1",)),
+    Hooked(event="PostToolUse", about="lead:3.0", stop="the disk is full"),
 ]
 USER: list[Line] = [QUESTION]
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from deskmate.core.agent import entries
 from deskmate.core.agent.memory import Memory, remember
+from deskmate.core.hooks.hook_memory import NO_HOOKS
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Record
@@ -270,7 +272,7 @@ async def test_a_teammate_remembers_what_it_knew(store: JsonlStore) -> None:
     ids: Seen[int] = Seen()
     for id_, number in {**heard, "undeliverable/alice:8.1/前端": 19}.items():
         ids = ids.put(id_, number)
-    assert transcript.memory == Memory(
+    assert replace(transcript.memory, hooks=NO_HOOKS) == Memory(
         name="alice",
         number=21,
         cursors={"mail/alice": 7},
@@ -301,7 +303,7 @@ async def test_a_lead_remembers_what_it_knew_and_that_it_went_to_another_team(st
     *before, last = await store.read("log/lead")
     for item in before:
         memory = remembered(memory, item)
-    assert memory == Memory(
+    assert replace(memory, hooks=NO_HOOKS) == Memory(
         name="lead",
         number=11,
         cursors={"mail/lead": 2},
@@ -316,7 +318,7 @@ async def test_a_lead_remembers_what_it_knew_and_that_it_went_to_another_team(st
         reminded_of=frozenset({"b00c0de"}),
         dismissed=frozenset({"前端"}),
     )
-    assert remembered(memory, last) == Memory(
+    assert replace(remembered(memory, last), hooks=NO_HOOKS) == Memory(
         name="lead",
         number=12,
         cursors={"mail/lead": 2},

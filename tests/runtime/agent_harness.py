@@ -40,6 +40,7 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
+from deskmate.runtime.agent_parts import HookRunner
 from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
@@ -128,6 +129,7 @@ class AgentHarness:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
+    hooks: HookRunner | None = None
 
     def __post_init__(self) -> None:
         writer, feed = LogWriter(self.store, self.clock), Feed()
@@ -150,6 +152,7 @@ class AgentHarness:
         caps: Caps | None = None,
         skills: Mapping[str, Skill] | None = None,
         profiles: Mapping[str, AgentProfile] | None = None,
+        hooks: HookRunner | None = None,
     ) -> Self:
         """Found a team whose lead, and whose subagents, play a script."""
         harness = cls(
@@ -159,6 +162,7 @@ class AgentHarness:
             caps=caps or Caps(),
             skills=skills or {},
             profiles=profiles or {},
+            hooks=hooks,
         )
         await harness.team_state.roster.found("team")
         await harness.permit(mode=mode, attended=attended)
@@ -195,6 +199,7 @@ class AgentHarness:
             profiles=self.profiles,
             places=TreePlaces(Path("state"), Path(self.workspace.root), {}),
             checkpoint=self.checkpoint,
+            hooks=self.hooks,
         )
 
     async def lead(self) -> Agent:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 
 from deskmate.app.handover.tree_choice import placed, trees_of
+from deskmate.app.parts.hook_parts import hooks_of
 from deskmate.app.parts.provider_models import check_price, provider_model
 from deskmate.config import Settings, choose_fallback, choose_model, environment
 from deskmate.core.agent.entries import Noticed, Started
@@ -37,7 +38,7 @@ from deskmate.models.timed import Timed
 from deskmate.ports import Clock, Model, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.agent_parts import AgentParts, LeadTeams
+from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
 from deskmate.runtime.events import Feed
 from deskmate.runtime.running_team import Keeper, keepers_of
 from deskmate.runtime.streams.board import Board
@@ -71,6 +72,7 @@ class TeamParts:
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
     `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
+    `hooks`: runs hooks, if there are any.
     """
 
     team: str
@@ -90,6 +92,7 @@ class TeamParts:
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     servers: "TeamServers | None" = None
+    hooks: HookRunner | None = None
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -234,6 +237,7 @@ class TeamParts:
             rules=self.settings.rules,
             checkpoint=self.checkpoint if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
+            hooks=self.hooks,
         )
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
@@ -357,6 +361,7 @@ def team_parts_of(
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
         servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
+        hooks=hooks_of(place, team, settings, sandbox, consent),
     )
 
 

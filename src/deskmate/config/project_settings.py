@@ -3,7 +3,7 @@
 The caller reads the bytes and knows that they are trusted.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -26,6 +26,7 @@ class Project(Table):
 
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
     permission: ProjectRules = Field(ProjectRules(), description="a table with `ask` or `deny`")
+    hooks: dict[str, Any] = Field({}, description="tables of hooks by event")
     max_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
     max_time: Above | None = Field(None, description="a number of seconds above 0")
@@ -39,7 +40,7 @@ class Project(Table):
 
 
 _CAPS = tuple(name for name in Project.model_fields if name.startswith("max_"))
-_MAY = f"permission_mode, permission.ask, permission.deny, {', '.join(_CAPS)}"
+_MAY = f"permission_mode, hooks, permission.ask, permission.deny, {', '.join(_CAPS)}"
 
 
 def read_project(data: bytes, file: str) -> Project:

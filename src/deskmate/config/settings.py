@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
@@ -88,6 +88,15 @@ def _command(text: str) -> str:
     if not shlex.split(text):
         raise ValueError
     return text
+
+
+def _hooks(described: dict[str, Any]) -> dict[str, Any]:
+    # Imported only if there are hooks.
+    from deskmate.core.hooks.hook_tables import checked_hooks
+
+    if described:
+        checked_hooks(described)
+    return described
 
 
 Folders: TypeAlias = list[Annotated[str, AfterValidator(_folder)]]
@@ -215,6 +224,10 @@ class Written(Table):
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(
         True, description='true, false, or a command such as "notify-send Deskmate"'
     )
+    hooks: Annotated[dict[str, Any], AfterValidator(_hooks)] = Field(
+        {}, description="tables of hooks by event, such as [[hooks.PostToolUse]]"
+    )
+    claude_hooks: bool = Field(False, description="true or false")
     models: Annotated[dict[str, ModelSettings], AfterValidator(_by_full_name)] = Field(
         {}, description='a table by model, such as [models."openai:llama3.1"]'
     )

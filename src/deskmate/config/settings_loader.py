@@ -186,6 +186,8 @@ def first_error(error: ValidationError) -> tuple[ErrorDetails, tuple[str, ...]]:
 def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadSettings:
     if keys[0] == "permission" and len(keys) > 2:
         return rule_complaint(f"Rule {int(keys[2]) + 1} of {place(keys[:2])}", found)
+    if keys[0] == "hooks" and isinstance(cause := found.get("ctx", {}).get("error"), BadInput):
+        return BadSettings(f"{place(keys[:1])}: {cause.message}", cause.hint)
     if keys[0] not in _TABLES:
         # The other keys say which item of a list, or which of two types, does not fit.
         keys = keys[:1]

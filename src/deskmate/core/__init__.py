@@ -9,6 +9,7 @@ log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
+hooks            which hooks run at an event, and what their output means
 mcp              configured MCP servers, and what of theirs counts
 policy           permission rules, secrets and trusted files
 profiles         agent types, and the files that describe them

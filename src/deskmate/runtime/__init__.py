@@ -4,6 +4,7 @@ agent         the loop: listen, decide, do one thing, record it
 perform       what an agent does: model calls, tool calls, team duties
 streams       live objects over the store: mailbox, board, roster, transcript, budget
 team_state    what the agents of one team share in a process
+hooks         runs hooks and records what they want
 agent_parts   what one agent is made with: its model, tools, workspace and prompt
 running_team  a team that runs in this process: its teammates, its merge queue, and its readable copies
 radar         warnings of conflicts, while a team runs

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
+from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, RunHooks, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
@@ -39,6 +39,7 @@ class Agent:
         self._work = work
         # What the agent saw when it came to rest, as long as it waits for news.
         self._resting: View | None = None
+        self._seen: View | None = None
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -104,12 +105,22 @@ class Agent:
             except (StoreCorrupt, Conflict) as error:
                 await note_corrupt(self._work, error)
                 raise
+            finally:
+                await self._end_session()
+
+    async def _end_session(self) -> None:
+        """Tell hooks that the session ends, if there are any."""
+        if self._work.parts.hooks is not None and self._seen is not None:
+            # Imported only if there are hooks.
+            from deskmate.runtime.hooks.hook_steps import end_session
+
+            await end_session(self._work, self._seen)
 
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
         while True:
             work = self._work = _in_current_team(self._work)
             starting = await listen(work)
-            view = await see(work, starting, ends_at_rest=until_rest)
+            view = self._seen = await see(work, starting, ends_at_rest=until_rest)
             work.step.set_alarms(view)
             action = decide(view)
             if isinstance(action, Rest):
@@ -144,6 +155,11 @@ class Agent:
                 await park(work, reason)
             case Rest():
                 await self._rest(view, action)
+            case RunHooks():
+                # Imported only if there are hooks.
+                from deskmate.runtime.hooks.hook_steps import run_hooks
+
+                await run_hooks(work, action, view)
             case EndRun(status=status):
                 return Rest(status)
             case Stop(reason=reason, agreed=agreed):

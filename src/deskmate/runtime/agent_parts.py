@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.tool_results import Result
@@ -17,6 +17,10 @@ from deskmate.core.values import frozen
 from deskmate.ports import MemberTree, Model, Tool, ToolContext, Workspace
 from deskmate.runtime.team_state import TeamState
 
+if TYPE_CHECKING:
+    from deskmate.core.hooks.hook_outputs import HookRun
+    from deskmate.core.hooks.hook_tables import Hook, HookTable
+
 
 @frozen
 class AgentParts:
@@ -28,7 +32,7 @@ class AgentParts:
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
     `checkpoint`: saves the files of the workspace before a lead acts on the message of the user in this entry. It must
     not raise.
-    `profiles`: the agent types that files describe, for a lead.
+    `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
     """
 
     model: Model
@@ -45,6 +49,7 @@ class AgentParts:
     tree: MemberTree | None = None
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
+    hooks: "HookRunner | None" = None
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""
@@ -64,6 +69,28 @@ class ForeseeingTool(Protocol):
 
         Raises ToolError if the call would fail. Changes nothing itself.
         """
+
+
+class HookRunner(Protocol):
+    """Runs hooks. One for all agents of a process. `session_told`: hooks were told of the start of the session."""
+
+    session_told: bool
+
+    @property
+    def table(self) -> "HookTable":
+        """The hooks in force."""
+
+    async def run(self, hooks: "tuple[Hook, ...]", told: bytes, member: str, folder: str) -> "tuple[HookRun, ...]":
+        """Run hooks of a member together, in the folder it works in, and return how each ended.
+
+        A hook that fails is a result. If cancelled, nothing of a hook is left.
+        """
+
+    def new_only(self, failures: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the failures that the user was not told of yet, and count them as told."""
+
+    def transcript_path(self, team: str, name: str) -> str:
+        """Return where the transcript of a member is."""
 
 
 class LeadTeams(Protocol):

@@ -13,7 +13,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from deskmate.config import Settings
-from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SERVERS, SETTINGS, SKILL, SKILL_FOLDERS, Definition
+from deskmate.core.policy.trusted_files import (
+    AGENT_FOLDERS,
+    HOOK_FILES,
+    NOTES,
+    SERVERS,
+    SETTINGS,
+    SKILL,
+    SKILL_FOLDERS,
+    Definition,
+)
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -35,13 +44,14 @@ _LOG = logging.getLogger(__name__)
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = [path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path)]
+    files = (SETTINGS, *HOOK_FILES, *SKILL_FOLDERS, *AGENT_FOLDERS)
+    there = [path for path in files if os.path.lexists(workspace / path)]
     return [*([notes] if notes else []), *there, *_servers_paths(workspace)]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     """Return the definitions of a workspace: the notes nearest to a folder, settings, MCP servers, skills,
-    agent files.
+    agent files, hooks.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
@@ -55,7 +65,13 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
             *_agent_paths(workspace),
         ],
     )
-    return (*([notes] if notes else []), *others)
+    return (*([notes] if notes else []), *others, *_hook_files(workspace))
+
+
+def _hook_files(workspace: Path) -> Iterator[Definition]:
+    """Yield the files of Claude Code that have hooks. Nothing else in them is used, so others need no trust."""
+    found = definitions_at(workspace, _there(workspace, HOOK_FILES))
+    return (one for one in found if b'"hooks"' in one.data)
 
 
 def definitions_at(workspace: Path, paths: Iterable[str]) -> tuple[Definition, ...]:

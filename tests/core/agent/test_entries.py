@@ -19,6 +19,7 @@ from deskmate.core.agent.entries import (
     Ended,
     Entry,
     Heard,
+    Hooked,
     Noticed,
     Nudged,
     Opened,
@@ -67,6 +68,7 @@ TABLE: list[tuple[Entry, bool]] = [
     (SummaryDropped(), False),
     (Overflowed(), False),
     (PicturesRefused(names=("shot.png",)), False),
+    (Hooked(event="PostToolUse", about="alice:2.0", decision="deny", reason="too long", shown=("look",)), False),
 ]
 ENTRIES = [entry for entry, _ in TABLE]
 

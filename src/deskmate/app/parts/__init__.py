@@ -1,5 +1,6 @@
 """What agents are given that depends on the settings.
 
+hook_parts        the hooks of a process, if there are any
 member_launchers  the ways to run a teammate
 provider_models  the model of a name, without retries, its limits, and whether it can be used
 mcp_servers      the MCP servers of a run: which are configured, and how each is reached

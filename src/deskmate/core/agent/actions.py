@@ -160,7 +160,19 @@ class SeeOff:
     """Ask the dismissed teammates to stop, and wait until they have left."""
 
 
+@frozen
+class RunHooks:
+    """Run the hooks of an event for each of the things that it is about.
+
+    `spent`: hooks have made me continue too often in a row, so they are not run. Those in charge are told instead.
+    """
+
+    event: str
+    about: tuple[str, ...]
+    spent: bool = False
+
+
 Duty: TypeAlias = (
     Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take | RemindOfCommands | RemindOfTeam | Dismiss | SeeOff
 )
-Action: TypeAlias = Stop | Act | Settle | Park | Compact | Think | Duty | Rest | EndRun
+Action: TypeAlias = Stop | Act | Settle | Park | Compact | Think | Duty | Rest | EndRun | RunHooks

@@ -300,6 +300,26 @@ class PicturesRefused(Fact):
     names: tuple[str, ...] = ()
 
 
+class Hooked(Fact):
+    """The hooks of an event ran. `about`: what it is about, such as a call or a message.
+
+    `decision`: allow, ask or deny; deny also means that the event was blocked. `arguments`: the input that replaces
+    that of the call. `context`: what the model is told. `withheld`: messages that the model never reads. `stop`: why
+    the agent must stop. `shown`: what the user is told.
+    """
+
+    type: Literal["hooked"] = "hooked"
+    event: str
+    about: str = ""
+    decision: Literal["allow", "ask", "deny"] | None = None
+    reason: str | None = None
+    arguments: dict[str, Any] | None = None
+    context: tuple[str, ...] | None = None
+    withheld: tuple[str, ...] | None = None
+    stop: str | None = None
+    shown: tuple[str, ...] | None = None
+
+
 # What by itself tells the model nothing.
 SilentEntry: TypeAlias = (
     Began
@@ -313,7 +333,9 @@ SilentEntry: TypeAlias = (
     | SummaryDropped
     | Overflowed
 )
-Entry: TypeAlias = Started | Heard | Said | Did | Took | Noticed | Nudged | Ended | PicturesRefused | SilentEntry
+Entry: TypeAlias = (
+    Started | Heard | Said | Did | Took | Noticed | Nudged | Ended | PicturesRefused | Hooked | SilentEntry
+)
 KINDS: tuple[type[Entry], ...] = (
     Started,
     Heard,
@@ -334,6 +356,7 @@ KINDS: tuple[type[Entry], ...] = (
     SummaryDropped,
     Overflowed,
     PicturesRefused,
+    Hooked,
 )
 read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
 

@@ -4,9 +4,9 @@ It has only what `decide` needs. What the model reads is rendered from the entri
 ids already heard are derived here, so there is no acknowledgement to lose.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from deskmate.core.agent.entries import (
     UNTOLD,
@@ -19,6 +19,7 @@ from deskmate.core.agent.entries import (
     Ended,
     Entry,
     Heard,
+    Hooked,
     Noticed,
     Nudged,
     Overflowed,
@@ -36,9 +37,10 @@ from deskmate.core.agent.open_calls import OpenCall, answered_plan, open_calls
 from deskmate.core.agent.teams.addresses import split
 from deskmate.core.agent.teams.known_team import KnownTeam, facts_of
 from deskmate.core.agent.work_mode import told_at_start
+from deskmate.core.hooks.hook_memory import NO_HOOKS, HookMemory, after_hooks
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
-from deskmate.core.log.value_copies import replace
+from deskmate.core.log.value_copies import each, replace, without
 from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake, ShownPlan, answer_flaw, may_ask
 from deskmate.core.team.messages import (
     Envelope,
@@ -51,9 +53,6 @@ from deskmate.core.team.messages import (
     read_envelope,
     wakes,
 )
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 # Without slots, because each entry makes a copy: see `value_copies`.
@@ -70,7 +69,7 @@ class Memory(KnownTeam):
     model is told. `work_mode`: how it may work, as its model was told. `plan_round`: how often it began to plan or
     submitted a plan. `planless`: turns since then without plan or message. `wrote`: it sent a message in this turn.
     `focus`: what the summary that the user wants keeps above all; None if no summary is wanted. `overflowed`: a
-    provider refused the conversation as too long, and there is no room yet.
+    provider refused the conversation as too long, and there is no room yet. `hooks`: which ran, and what they want.
     """
 
     name: str = ""
@@ -103,6 +102,7 @@ class Memory(KnownTeam):
     home: KnownTeam | None = None
     steps: int = 0
     reminded_of: frozenset[str] = frozenset()
+    hooks: HookMemory = NO_HOOKS
 
     @property
     def done(self) -> bool:
@@ -147,15 +147,16 @@ def _remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Said():
             return _say(memory, number, entry)
         case Began(calls=calls):
-            return replace(memory, calls=_each(memory.calls, calls, lambda call: replace(call, began=True)))
+            return replace(memory, calls=each(memory.calls, calls, lambda call: replace(call, began=True)))
         case Did():
             return _do(memory, entry)
         case PermissionAsked():
             return _ask(memory, entry)
         case Took(task=task, epoch=epoch, board=board):
-            known = _without(memory.words_known, task) if board is None else {**memory.words_known, task: board}
+            known = without(memory.words_known, task) if board is None else {**memory.words_known, task: board}
             tasks, read = {**memory.tasks, task: epoch}, memory.read | {(task, epoch)}
-            return replace(memory, tasks=tasks, read=read, words_known=known, owed=True)
+            hooks = replace(memory.hooks, blocks=0)
+            return replace(memory, tasks=tasks, read=read, words_known=known, owed=True, hooks=hooks)
         case Noticed():
             return _notice(memory, entry)
         case Nudged(task=task, epoch=epoch):
@@ -163,22 +164,25 @@ def _remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Reported(task=task, epoch=epoch):
             return replace(memory, reported=memory.reported | {(task, epoch)})
         case Agreed(request_id=request_id):
-            return replace(memory, demands=_without(memory.demands, request_id), stopping=request_id)
+            return replace(memory, demands=without(memory.demands, request_id), stopping=request_id)
         case AgentParked():
             # There may be room when it continues. One try shows whether there is.
-            return replace(memory, parked=entry, overflowed=False)
+            return replace(memory, parked=entry, overflowed=False, hooks=replace(memory.hooks, stop=None))
         case Ended(background=background):
             return replace(memory, background=memory.background - {background}, owed=True)
         case Compacted():
-            return replace(memory, compacted=True, focus=None, overflowed=False)
+            return replace(memory, compacted=True, focus=None, overflowed=False, hooks=memory.hooks.after_room())
         case Cleared() | PicturesRefused():
-            return replace(memory, overflowed=False)
+            return replace(memory, overflowed=False, hooks=memory.hooks.after_room())
         case SummaryRequested(focus=focus):
             return replace(memory, focus=focus)
         case SummaryDropped():
             return replace(memory, focus=None)
         case Overflowed():
             return replace(memory, overflowed=True)
+        case Hooked():
+            hooks, judged, owed = after_hooks(memory.hooks, memory.calls, number, entry, owed=memory.owed)
+            return replace(memory, hooks=hooks, calls=judged, owed=owed)
         case unreachable:
             assert_never(unreachable)
 
@@ -245,6 +249,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         steps=memory.steps + 1 if goes_on else 0,
         planless=memory.planless + (memory.work_mode.planning and not goes_on and not memory.wrote),
         wrote=memory.wrote and goes_on,
+        hooks=memory.hooks.after_words(number, is_over=not goes_on and not entry.stopped),
     )
 
 
@@ -253,11 +258,12 @@ def _do(memory: Memory, entry: Did) -> Memory:
     told = {**memory.tasks, **entry.tasks}
     memory = replace(
         memory,
-        calls=_without(memory.calls, entry.call),
-        requests=_without(memory.requests, call.request) if call and call.request else memory.requests,
+        calls=without(memory.calls, entry.call),
+        requests=without(memory.requests, call.request) if call and call.request else memory.requests,
         tasks={task: epoch for task, epoch in told.items() if epoch is not None},
         files={**memory.files, **entry.files} if entry.files else memory.files,
         owed=True,
+        hooks=memory.hooks.after_call(call) if call and call.began and entry.ok else memory.hooks,
         wrote=memory.wrote or bool(memory.work_mode.planning and entry.ok and call and call.tool == "SendMessage"),
     )
     if entry.board is not None:
@@ -275,7 +281,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
         memory = replace(memory, plans=plans)
     if (answered := entry.answered) and answered.request_id in memory.demands:
         stopping = answered.request_id if answered.approve else memory.stopping
-        memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
+        memory = replace(memory, demands=without(memory.demands, answered.request_id), stopping=stopping)
     return memory
 
 
@@ -284,7 +290,7 @@ def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
     # It was asked about already. A second record must not allow a second answer.
     if asked and asked.request:
         return memory
-    waiting = _each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
+    waiting = each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
     return _open(replace(memory, calls=waiting), OpenRequest(entry.request_id, Shake.PERMISSION, USER))
 
 
@@ -320,6 +326,8 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
             memory = replace(memory, plans={**memory.plans, sender: ShownPlan(id_, sender, text)})
     if not wakes(message):
         return memory
+    hooks = memory.hooks.after_message(envelope, memory.number, owed=memory.owed)
+    memory = replace(memory, hooks=hooks)
     if sender in IN_CHARGE:
         memory = replace(memory, home=memory.home and replace(memory.home, reminded=None, dismissed=frozenset()))
         memory = replace(memory, interrupted=False, parked=None, steps=0, reminded=None, dismissed=frozenset())
@@ -333,7 +341,7 @@ def _open(memory: Memory, request: OpenRequest) -> Memory:
     if request.shake is Shake.PLAN:
         others = {id_: other for id_, other in others.items() if other.shake is not Shake.PLAN}
     requests = {**others, request.id: request}
-    memory = replace(memory, requests=requests, early=_without(memory.early, request.id))
+    memory = replace(memory, requests=requests, early=without(memory.early, request.id))
     for envelope in early:
         memory = _take_in(memory, envelope)
     return memory
@@ -349,7 +357,7 @@ def _answer(
         return replace(memory, early={**memory.early, message.request_id: early})
     if request is None or answer_flaw(request, envelope):
         return memory
-    memory = replace(memory, requests=_without(memory.requests, request.id))
+    memory = replace(memory, requests=without(memory.requests, request.id))
     match message:
         case PlanResponse(approve=approve):
             edits = bool(message.accept_edits)
@@ -362,7 +370,7 @@ def _answer(
             return replace(memory, owed=memory.owed or not approve, leaving=leaving)
         case PermissionResponse(approve=approve, content=why):
             asked = tuple(call.id for call in memory.calls.values() if call.request == request.id)
-            calls = _each(memory.calls, asked, lambda call: replace(call, allowed=approve, why=why))
+            calls = each(memory.calls, asked, lambda call: replace(call, allowed=approve, why=why))
             return replace(memory, calls=calls)
         case unreachable:
             assert_never(unreachable)
@@ -382,13 +390,3 @@ def plan_answer_counts(memory: Memory, envelope: Envelope) -> bool:
     if request is None:
         return envelope.sender in IN_CHARGE and _comes_early(memory, message.request_id)
     return answer_flaw(request, envelope) is None
-
-
-def _each(
-    calls: Mapping[str, OpenCall], ids: tuple[str, ...], change: Callable[[OpenCall], OpenCall]
-) -> dict[str, OpenCall]:
-    return {id_: change(call) if id_ in ids else call for id_, call in calls.items()}
-
-
-def _without(mapping: Mapping[K, V], key: K) -> dict[K, V]:
-    return {kept: value for kept, value in mapping.items() if kept != key}

@@ -29,7 +29,8 @@ NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this
 class OpenCall:
     """A call without a result yet. `allowed`: a person's answer, once there is one. `redacted`: as in `Call`.
 
-    `surplus`: CALLS_CAP calls come before it in the same answer.
+    `surplus`: CALLS_CAP calls come before it in the same answer. `hook`: what hooks decided about it: allow, ask, deny
+    or nothing, and `hook_reason` says why.
     """
 
     id: str
@@ -42,6 +43,8 @@ class OpenCall:
     why: str = ""
     redacted: bool = False
     surplus: bool = False
+    hook: str = ""
+    hook_reason: str = ""
 
 
 def open_calls(name: str, number: int, said: Said) -> dict[str, OpenCall]:

@@ -6,6 +6,7 @@ is told.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from deskmate.core.agent.actions import Settle
 from deskmate.core.agent.entries import Entry, WorkMode
@@ -17,6 +18,17 @@ from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
+
+if TYPE_CHECKING:
+    from deskmate.core.hooks.hook_tables import HookTable
+
+
+@frozen
+class HooksInForce:
+    """The hooks that apply to an agent. `session`: how its session began, until hooks were told."""
+
+    table: "HookTable"
+    session: str | None = None
 
 
 @frozen
@@ -31,7 +43,7 @@ class View:
     not shown a status yet. `ends_at_rest`: nobody attends, and the run ends once this agent rests. `own_tools`: tools
     of the embedding program, which are not in the tool table. `rules`: the user's own rules, which apply besides the
     team's. `home`: what a lead that leads a named team sees of its home, with what it knows of it as `memory`.
-    `work_mode`: how this agent may work now.
+    `hooks`: the hooks in force, None if there are none. `work_mode`: how this agent may work now.
     """
 
     me: Member
@@ -52,6 +64,7 @@ class View:
     own_tools: frozenset[str] = frozenset()
     rules: tuple[PermissionRule, ...] = ()
     home: "View | None" = None
+    hooks: "HooksInForce | None" = None
 
     work_mode: WorkMode = field(init=False)
 

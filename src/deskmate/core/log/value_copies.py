@@ -5,7 +5,11 @@ which takes ten times as long for a value with many fields.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 if TYPE_CHECKING:
     # Type checkers know which fields this function takes.
@@ -21,3 +25,13 @@ else:
         copy = object.__new__(type(value))
         copy.__dict__.update(value.__dict__, **changes)
         return copy
+
+
+def each(values: Mapping[K, V], keys: Container[K], change: Callable[[V], V]) -> dict[K, V]:
+    """Return a copy of a mapping in which the values of these keys are changed."""
+    return {key: change(value) if key in keys else value for key, value in values.items()}
+
+
+def without(values: Mapping[K, V], key: K) -> dict[K, V]:
+    """Return a copy of a mapping without a key."""
+    return {kept: value for kept, value in values.items() if kept != key}

@@ -1,8 +1,8 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
-A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, MCP servers, a skill,
-an agent file. It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores
-their answers.
+A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, MCP servers, hooks, a
+skill, an agent file. It counts only with the bytes that a person approved. `trust` reads the files, asks people and
+stores their answers.
 """
 
 import json
@@ -19,6 +19,8 @@ SETTINGS = ".deskmate/settings.toml"
 SERVERS = ".mcp.json"
 SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
+# Files of Claude Code that may describe hooks.
+HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
 VERSION = 1
 

@@ -45,6 +45,8 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     """Return what happens to an open call, by its tool, the rules, the mode, and a person's answer."""
     if not _has(view, call.tool):
         return Verdict(Effect.DENY, _has_not(view, call.tool))
+    if call.hook == "deny":
+        return Verdict(Effect.DENY, call.hook_reason)
     attempt = _attempt(view, call)
     # A call that does the work of another tool needs that tool too, even if rules, mode or a person allow it.
     if not _has(view, attempt.tool):
@@ -53,7 +55,7 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
         return Verdict(
             Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
         )
-    verdict = _judged(view, call, attempt)
+    verdict = _asked_by_hook(view, call, _judged(view, call, attempt))
     # A call that does the work of another tool must also be allowed as itself: rules may name either tool.
     if attempt.tool != call.tool and verdict.effect is not Effect.DENY:
         itself = _judged(view, call, Attempt(call.tool, (), inside=True))
@@ -66,11 +68,22 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     return Verdict(Effect.DENY, f"The user refused this call{words}")
 
 
+def _asked_by_hook(view: View, call: OpenCall, verdict: Verdict) -> Verdict:
+    """Return the verdict on a call that hooks may want a person to see first, in any mode."""
+    if call.hook != "ask" or verdict.effect is not Effect.ALLOW or call.allowed is not None:
+        return verdict
+    why = f"a hook says to ask first{f': {call.hook_reason}' if call.hook_reason else ''}"
+    if view.roster.attended and _mode(view) is not Mode.DONT_ASK:
+        return Verdict(Effect.ASK, why)
+    return Verdict(Effect.DENY, f"Denied: {why}, and nobody is asked here. Continue without this call.")
+
+
 def _judged(view: View, call: OpenCall, attempt: Attempt) -> Verdict:
     return judge(
         attempt,
         mode=_mode(view),
-        rules=_rules(view),
+        # A hook that allows a call counts as a rule for this call: rules that deny or ask are stronger.
+        rules=(*_rules(view), *([PermissionRule(Effect.ALLOW, attempt.tool)] if call.hook == "allow" else [])),
         traits=KNOWN,
         confined=view.confined,
         # A person who answered was there. The answer settles what still asks, but a rule that denies still does.

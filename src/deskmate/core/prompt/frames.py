@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import assert_never
 
-from deskmate.core.agent.entries import Ended
+from deskmate.core.agent.entries import Ended, Hooked
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import ask_to_leave, submit_plan, ways_to_answer, ways_to_leave
@@ -41,17 +41,26 @@ INSTRUCTIONS = "agent-instructions"
 TYPES = "agent-types"
 TASK = "deskmate-task"
 TASK_NOTE = "deskmate-note"
+HOOK = "deskmate-hook"
 
 EMPTY_MESSAGE = "(an empty message)"
+
+# What a model is told before the reason of a hook that blocks.
+_CONTINUES = {
+    "PostToolUse": "A hook checked what you did and objects. Deal with it before you continue.",
+    "Stop": "A hook says that you are not done. Do what it asks, then answer.",
+    "SubagentStop": "A hook says that you are not done. Do what it asks, then answer.",
+    "TeammateIdle": "A hook says that you are not done. Do what it asks, then stop.",
+}
 
 # All control characters except tab and newline, and those that change the direction of text.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TAG = re.compile(
-    rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{INSTRUCTIONS}|{TYPES}|{TASK}|{TASK_NOTE})\b)",
+    rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{INSTRUCTIONS}|{TYPES}|{TASK}|{TASK_NOTE}|{HOOK})\b)",
     re.IGNORECASE,
 )
 # In a result, only tags that imitate a sender: a page may well have a summary.
-_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
+_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{HOOK})\b)", re.IGNORECASE)
 # `<` and characters that look like it.
 _OPENING = re.compile("[<\ufe64\uff1c]")
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Mn"})
@@ -139,6 +148,15 @@ def notification_text(ended: Ended) -> str:
     """Return the end of a background command or subagent as a model reads it."""
     attributes = {"id": ended.background, "status": ended.status, "output": ended.blob or ""}
     return framed(NOTIFICATION, ended.text, attributes)
+
+
+def hook_texts(entry: Hooked) -> list[str]:
+    """Return what hooks tell the model. Why a call was refused is the result of that call, so it is not here."""
+    texts = [framed(HOOK, text, {"event": entry.event}) for text in entry.context or ()]
+    if entry.decision != "deny" or entry.event not in _CONTINUES:
+        return texts
+    words = framed(HOOK, entry.reason or "", {"event": entry.event, "decision": "block"})
+    return [*texts, f"{_CONTINUES[entry.event]}\n{words}"]
 
 
 def task_text(id_: int, words: str, created_by: str, edited_by: Iterable[str], notes: Iterable[Note]) -> str:

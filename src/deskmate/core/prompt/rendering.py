@@ -17,6 +17,7 @@ from deskmate.core.agent.entries import (
     Ended,
     Entry,
     Heard,
+    Hooked,
     Noticed,
     Nudged,
     PicturesRefused,
@@ -34,6 +35,7 @@ from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.frames import (
     SUMMARY,
     framed,
+    hook_texts,
     message_text,
     notification_text,
     posing_as_nobody,
@@ -95,6 +97,7 @@ class Rendered:
         self._moves: list[int] = []
         self._summary: Compacted | None = None
         self._cleared = self._unseen = 0
+        self._withheld = frozenset[str]()
         self._begin()
 
     def _begin(self) -> None:
@@ -126,6 +129,10 @@ class Rendered:
                 self._again()
             case PicturesRefused():
                 self._unseen = number
+                self._entries.append((number, entry))
+                self._again()
+            case Hooked(withheld=tuple(ids)):
+                self._withheld |= {*ids}
                 self._entries.append((number, entry))
                 self._again()
             case _:
@@ -160,7 +167,7 @@ class Rendered:
         for place, envelope in enumerate(told_mail(entry)):
             key = entry.box, moves, envelope.id
             is_first = self._heard.setdefault(key, (number, place)) == (number, place)
-            if is_first and (text := message_text(envelope)):
+            if is_first and envelope.id not in self._withheld and (text := message_text(envelope)):
                 images = pictures_in(envelope) if number > self._unseen else ()
                 self._words.append(TextBlock(text, images))
                 names = {image.blob: " ".join(image.name.split()) for image in sent_images(envelope)}
@@ -215,6 +222,8 @@ def told_texts(entry: Entry) -> list[str]:
         case PicturesRefused():
             names = f": {', '.join(entry.names)}" if entry.names else ""
             return [unframed(f"(You cannot see images{names}. They {_LEFT_OUT})")]
+        case Hooked():
+            return hook_texts(entry)
         case Said() | Did():
             return []
         case unreachable:

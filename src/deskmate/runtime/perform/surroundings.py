@@ -8,7 +8,7 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.inbox import has_unheard
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.rules.decide import WORDS
-from deskmate.core.agent.view import View
+from deskmate.core.agent.view import HooksInForce, View
 from deskmate.core.log.names import BOARD, LEAD, ROSTER
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import is_full
@@ -61,6 +61,7 @@ async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) 
         own_tools=frozenset(parts.tools.keys() - TOOLS.keys()),
         rules=parts.rules,
         home=await _see_home(work),
+        hooks=_hooks(work),
     )
     foreseen = await work.calls.foreseen(view)
     return replace(view, foreseen=foreseen) if foreseen else view
@@ -84,6 +85,15 @@ async def _see_home(work: AgentWork) -> View | None:
         unheard=await unheard(home),
         starting=starting,
     )
+
+
+def _hooks(work: AgentWork) -> HooksInForce | None:
+    if work.parts.hooks is None:
+        return None
+    # Imported only if there are hooks.
+    from deskmate.runtime.hooks.hook_steps import session_began
+
+    return HooksInForce(work.parts.hooks.table, session_began(work))
 
 
 def _open_things(work: AgentWork) -> list[str]:

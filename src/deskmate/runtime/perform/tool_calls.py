@@ -42,8 +42,7 @@ from deskmate.runtime.team_state import TeamState
 # The tool whose output is shown while it runs.
 COMMAND_TOOL = "bash"
 RESULT_CAP = 50_000
-_PREVIEW = 2_000
-_FLAWS, _PLACE = 3, 80
+_PREVIEW, _FLAWS, _PLACE = 2_000, 3, 80
 _LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
 RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
 
@@ -189,6 +188,10 @@ class Calls:
             if call.id not in self._attempts:
                 self._attempts[call.id] = await self._attempt(call)
         return self._attempts
+
+    def reconsider(self, id_: str) -> None:
+        """Judge a call again, because its arguments may have changed."""
+        self._attempts.pop(id_, None)
 
     async def _attempt(self, call: OpenCall) -> Attempt:
         try:

@@ -3,6 +3,7 @@
 decide      the next action, as an ordered table of rules
 end_of_run  how an unattended run ends
 supervise   whether a teammate is started, ended, parked or let go
+hook_rules  which hooks run before what was decided
 quiet       whether a team, or an agent, has nothing left to do
 task_fit    which members can take a task by themselves
 nudges      work that is left at the end, and who is reminded of it

@@ -38,9 +38,7 @@ from deskmate.core.team.members import Member, mode_approved
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working
 from deskmate.core.team.tasks import Task, TaskStatus, in_progress_of
 
-DEADLINE_SECONDS = 30.0
-BATCH_SECONDS = 2.0
-WORDS = "words"
+DEADLINE_SECONDS, BATCH_SECONDS, WORDS = 30.0, 2.0, "words"
 # At most this many calls of one agent run at once.
 TOGETHER = 16
 _SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer are run. Make this call again."
@@ -48,7 +46,13 @@ _SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer are run. Mak
 
 def decide(view: View) -> Action:
     """Return the next action."""
-    return next(action for rule in RULES if (action := rule(view)) is not None)
+    action = next(action for rule in RULES if (action := rule(view)) is not None)
+    if view.hooks is None:
+        return action
+    # Imported only if there are hooks.
+    from deskmate.core.agent.rules.hook_rules import before
+
+    return before(view, action)
 
 
 # -- stopping and coming back ---------------------------------------------------------------------

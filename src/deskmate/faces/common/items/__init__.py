@@ -5,6 +5,7 @@ entry_items       entries as items
 mail_items        mail as items
 task_items        tasks as items
 conflict_items    work of members that meets, as items
+hook_items        what hooks did, as items
 member_items      members as items, and names and statuses as people see them
 question_items    questions as items
 call_summaries    what a tool call is about, why it failed, and why a model is asked again

@@ -13,6 +13,7 @@ from deskmate.core.agent.teams.addresses import from_team
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.team.messages import read_envelope
+from deskmate.faces.common.items.hook_items import hook_items
 from deskmate.faces.common.items.mail_items import MailItem
 from deskmate.faces.common.items.task_items import teammates_in
 from deskmate.faces.common.items.text_changes import diff_of
@@ -137,6 +138,8 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
             yield NoticeItem(key, "the conversation is too long for the model")
         case entries.PicturesRefused():
             yield NoticeItem(key, "the model cannot see images", ", ".join(entry.names))
+        case entries.Hooked():
+            yield from hook_items(key, entry)
         case unreachable:
             assert_never(unreachable)
 

@@ -1,0 +1,6 @@
+"""Hooks on this machine: the files that describe them, and how they are run. Imported only if there are hooks.
+
+hook_sources  the files of the user and of a trusted workspace that describe hooks
+hook_process  one hook, as a command from its start until nothing of it is left
+hook_runner   runs the hooks of an event together
+"""

@@ -1,0 +1,48 @@
+"""Runs the hooks of an event together. The runtime sees it as `HookRunner`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from deskmate.core.hooks.hook_outputs import HookRun
+from deskmate.core.hooks.hook_tables import Hook, HookTable
+from deskmate.hooks.hook_process import HookPlace, run_command_hook
+
+# At most this many hooks run at once in a process.
+_TOGETHER = 16
+
+
+class MachineHooks:
+    """The hooks of one process, and how they are run on this machine."""
+
+    def __init__(self, table: HookTable, place: HookPlace) -> None:
+        self.table, self._place = table, place
+        self.session_told = False
+        self._told = set[str]()
+
+    async def run(self, hooks: tuple[Hook, ...], told: bytes, member: str, folder: str) -> tuple[HookRun, ...]:
+        """Run hooks together and return how each ended, in the same order."""
+        # Imported here because the command line lists hooks without running any.
+        import anyio
+
+        place = replace(self._place, folder=Path(folder))
+        ends: dict[int, HookRun] = {}
+        room = anyio.CapacityLimiter(_TOGETHER)
+
+        async def run(index: int, hook: Hook) -> None:
+            async with room:
+                ends[index] = await run_command_hook(hook, told, place, member)
+
+        async with anyio.create_task_group() as tasks:
+            for index, hook in enumerate(hooks):
+                tasks.start_soon(run, index, hook)
+        return tuple(ends[index] for index in sorted(ends))
+
+    def new_only(self, failures: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the failures that the user was not told of yet."""
+        fresh = tuple(dict.fromkeys(failure for failure in failures if failure not in self._told))
+        self._told.update(fresh)
+        return fresh
+
+    def transcript_path(self, team: str, name: str) -> str:
+        """Return the file with the transcript of a member."""
+        return str(self._place.records / ".teams" / team / f"{name}_transcript.jsonl")

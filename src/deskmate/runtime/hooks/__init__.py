@@ -1,0 +1,4 @@
+"""Hooks of an agent: what runs them, and what is recorded of it. Imported only if there are hooks.
+
+hook_steps  runs the hooks of an event and records what they want
+"""
