@@ -26,6 +26,7 @@ from deskmate.core.agent.actions import (
     Report,
     Reread,
     Rest,
+    RunHooks,
     SeeOff,
     Settle,
     Stop,
@@ -206,7 +207,7 @@ class SimulatedTeam:
             case SeeOff():
                 for member in self.roster.teammates:
                     self.note(roster_records.MemberLeft(name=member.name, agreed=True, at=0))
-            case Rest() | EndRun():
+            case Rest() | EndRun() | RunHooks():
                 pass
             case unreachable:
                 assert_never(unreachable)

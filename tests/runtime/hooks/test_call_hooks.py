@@ -86,7 +86,7 @@ async def test_a_hook_that_asks_has_the_user_asked_in_every_mode() -> None:
     async with run.playing("go"):
         await run.until_status("waiting", "permission")
         letter = next(one for one in await run.letters() if one.message.type == "permission_request")
-        await run.answer(letter.message.request_id, approve=True)  # type: ignore[union-attr]
+        await run.answer(letter.message.request_id, approve=True)
         await run.until_status("idle")
     assert [ok for _, ok, _ in await run.results()] == [True]
     assert hooks.events == ["PreToolUse", "Notification", "Notification"]

@@ -61,3 +61,28 @@ def task_details(tool: str, call: str, arguments: Mapping[str, Any], subject: st
     """Return what the input says of a task that a call creates or completes."""
     id_ = str(arguments.get("taskId", "")) if tool == "TaskUpdate" else ""
     return {"task_id": id_, "task_subject": subject, "task_description": text, "tool_use_id": call}
+
+
+def example_of(event: str, tool: str, given: Mapping[str, Any], folder: str) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return an example of an event: what matchers are compared with, and what is special in the input.
+
+    `given`: the input of the tool, or the values of fields that replace those of the example.
+    """
+    if event in ("PreToolUse", "PostToolUse", "PermissionRequest"):
+        details = call_details("example", tool, given, folder)
+        return (), details | (response_details("ok", given, folder, ok=True) if event == "PostToolUse" else {})
+    examples: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+        "SessionStart": (("startup",), {"source": "startup"}),
+        "UserPromptSubmit": ((), {"prompt": "Write a haiku."}),
+        "Notification": (
+            ("permission_prompt",),
+            {"message": "Deskmate needs your permission to use bash", "title": "Deskmate"},
+        ),
+        "PreCompact": (("auto",), {"trigger": "auto", "custom_instructions": ""}),
+        "SessionEnd": (("other",), {"reason": "other"}),
+        "TaskCreated": ((), {"task_id": "", "task_subject": "Write tests", "task_description": ""}),
+        "TaskCompleted": ((), {"task_id": "1", "task_subject": "Write tests", "task_description": ""}),
+    }
+    turn = (("general-purpose",), {"stop_hook_active": False, "last_assistant_message": "Done."})
+    names, details = examples.get(event, turn)
+    return names, {**details, **given}

@@ -94,7 +94,7 @@ def effect_of(run: HookRun, tool: str = "") -> HookEffect:
     if run.exit is None:
         return HookEffect(failures=(f"{_named(hook)} {run.ended or 'did not end'}",))
     if run.exit == BLOCK:
-        reason = _text(run.stderr, REASON_CAP) or "It gave no reason."
+        reason = _text(run.stderr, REASON_CAP) or f"the hook `{_line(hook.label)}` gave no reason"
         if hook.event in _CANNOT_BLOCK:
             return HookEffect(shown=(_line(reason),))
         return HookEffect("deny", reason)

@@ -15,6 +15,7 @@ shell_completion  completion for shells
 reference_page    every command in Markdown, for the docs
 mcp               MCP servers: list, add, test, remove
 trees             merge, diff and trees: the branch of a team and the trees of its teammates
+hooks             hooks and hooks test
 output            what the commands print
 rewind            going back to an earlier point
 pages             web and export: teams in a browser

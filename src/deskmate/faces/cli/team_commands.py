@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from deskmate.faces.cli import shell_completion
+from deskmate.faces.cli.hooks.hook_commands import hooks
 from deskmate.faces.cli.mcp.mcp_commands import mcp
 from deskmate.faces.cli.trees.tree_commands import TREE_COMMANDS
 from deskmate.faces.common.command_start import ShowingGroup, SuggestingGroup, bounded, from_stdin, importing
@@ -358,7 +359,7 @@ def agents(ctx: click.Context, /) -> int:
 @click.option("--revoke", is_flag=True, help="Stop trusting this folder or, with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
-    """Show the notes, settings, skills and agent files that you have not trusted yet, and trust them if you confirm.
+    """Show the files that instruct agents or run hooks and that you have not trusted yet. Trust them if you confirm.
 
     PATH defaults to the workspace. These files are not used until you trust them. Trust covers the current content of
     each file: if a file changes, you are asked again. Exits with 1 if you do not confirm.
@@ -376,4 +377,4 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, agents, mcp, doctor, trust)
+TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, *TREE_COMMANDS, agents, hooks, mcp, doctor, trust)

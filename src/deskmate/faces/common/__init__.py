@@ -4,6 +4,7 @@ items               entries, mail, tasks and questions as typed items, the same 
 chat                what can be typed in a conversation
 handover            the work of teammates with their own trees, as it is reported
 mentions            what a typed text names, beside its words
+hooks               the files with hooks, as lines
 mcp                 MCP servers in a conversation
 rewind              going back to an earlier point
 terminal_text       words of models and tools made safe for a terminal

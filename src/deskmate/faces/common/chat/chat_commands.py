@@ -65,6 +65,7 @@ _SETTINGS = (
         aliases=("limits",),
     ),
     ChatCommand("theme", "/theme [NAME]", "show the colour themes, or use another one", most=1),
+    ChatCommand("hooks", "/hooks", "show the hooks, and which are in force"),
     ChatCommand("config", "/config", "show the settings, and where each is set", aliases=("settings",)),
 )
 _CONVERSATION = (

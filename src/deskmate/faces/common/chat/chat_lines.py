@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 
+from deskmate.app.parts.hook_parts import list_hooks
 from deskmate.app.parts.usable_types import list_types
 from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.prompt.user_frames import UserCommand, UserFile
@@ -39,6 +40,7 @@ from deskmate.faces.common.chat.user_commands import (
 )
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
+from deskmate.faces.common.hooks.hook_lines import hook_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
@@ -274,6 +276,9 @@ class Talk:
                     list_types, session.workspace, session.settings, session.consent
                 )
                 return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
+            case "hooks":
+                found = await anyio.to_thread.run_sync(list_hooks, session.workspace, session.settings, session.consent)
+                return hook_lines(found, sheet)
             case "config":
                 return _lines(config_lines(session))
             case "mcp":
