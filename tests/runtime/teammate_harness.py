@@ -22,6 +22,7 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Model, Store, Workspace
 from deskmate.runtime.agent import Agent
+from deskmate.runtime.agent_parts import HookRunner
 from deskmate.runtime.events import Arrived, Changed, Feed
 from deskmate.runtime.supervisor import Supervisor
 from deskmate.runtime.task_groups import task_group
@@ -177,9 +178,12 @@ async def teammate(
     plan: bool | None = None,
     task: bool = False,
     agent_type: AgentType = AgentType.GENERAL,
+    hooks: HookRunner | None = None,
 ) -> AsyncIterator[TeammateHarness]:
     """Let alice play beside the test, with a task of her own or without; in the end her seat must be free."""
-    harness = await AgentHarness.opened(script, store=store, workspace=workspace, mode=mode, attended=attended)
+    harness = await AgentHarness.opened(
+        script, store=store, workspace=workspace, mode=mode, attended=attended, hooks=hooks
+    )
     if task:
         await harness.team_state.board.create(LEAD, NewTask("parse"))
     await harness.team_state.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))
