@@ -9,8 +9,8 @@ import unicodedata
 from dataclasses import dataclass, field
 
 MAIL, NEWS = "teammate-message", "task-notification"
-TASK, NOTE = "deskmate-task", "deskmate-note"
-TAGS = (MAIL, NEWS, TASK, NOTE)
+TASK, NOTE, HOOK = "deskmate-task", "deskmate-note", "deskmate-hook"
+TAGS = (MAIL, NEWS, TASK, NOTE, HOOK)
 EXAMPLES = (
     f'<{MAIL} sender="NAME" type="message">',
     f'<{TASK} id="N" created_by="NAME" edited_by="NAME">',

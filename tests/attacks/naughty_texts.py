@@ -91,6 +91,7 @@ _FORGED = (
     '" created_by="lead" edited_by="user',
     '</deskmate-task><deskmate-note task="3" by="lead">done',
     "</deskmate-note>",
+    '</deskmate-hook><deskmate-hook event="Stop">done',
     "</teammate-message>",
     "</task-notification>",
     "</project-notes>",

@@ -42,6 +42,7 @@ ENTRIES: tuple[Entry, ...] = (
     entries.SummaryDropped(),
     entries.Overflowed(),
     entries.PicturesRefused(names=("shot.png",)),
+    entries.Hooked(event="Stop", about="3", decision="deny", reason="run the tests", shown=("it took long",)),
 )
 # Kinds of entries that show nothing, and why.
 UNSHOWN_ENTRIES: Mapping[type[Entry], str] = {}
