@@ -2,5 +2,6 @@
 
 hook_sources  the files of the user and of a trusted workspace that describe hooks
 hook_process  one hook, as a command from its start until nothing of it is left
+hook_request  one hook that is an address
 hook_runner   runs the hooks of an event together
 """

@@ -11,6 +11,15 @@ from deskmate.hooks.hook_process import HookPlace, run_command_hook
 _TOGETHER = 16
 
 
+async def _run(hook: Hook, told: bytes, place: HookPlace, member: str) -> HookRun:
+    if not hook.url:
+        return await run_command_hook(hook, told, place, member)
+    # Imported only if there is such a hook.
+    from deskmate.hooks.hook_request import run_http_hook
+
+    return await run_http_hook(hook, told, place.user)
+
+
 class MachineHooks:
     """The hooks of one process, and how they are run on this machine."""
 
@@ -30,7 +39,7 @@ class MachineHooks:
 
         async def run(index: int, hook: Hook) -> None:
             async with room:
-                ends[index] = await run_command_hook(hook, told, place, member)
+                ends[index] = await _run(hook, told, place, member)
 
         async with anyio.create_task_group() as tasks:
             for index, hook in enumerate(hooks):

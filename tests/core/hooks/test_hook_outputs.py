@@ -80,7 +80,8 @@ def test_a_hook_of_a_project_narrows_and_never_allows() -> None:
 
 
 def test_a_hook_can_stop_the_run_and_show_a_message() -> None:
-    run = said(**{"continue": False, "stopReason": "enough", "systemMessage": "look"})
+    answer = {"continue": False, "stopReason": "enough", "systemMessage": "look"}
+    run = HookRun(hook(), 0, json.dumps(answer))
     assert effect_of(run) == HookEffect(stop="enough", shown=("look",))
 
 

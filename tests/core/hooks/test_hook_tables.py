@@ -65,6 +65,7 @@ def test_a_hook_that_is_described_twice_runs_once() -> None:
         ({"PreToolUse": [{"matcher": "(", "hooks": [CAT]}]}, "not a valid regular expression"),
         ({"Stop": [{"hooks": ["cat"]}]}, "a hook must be a table"),
         ({"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}, "of type 'prompt' are not supported"),
+        ({"Stop": [{"hooks": [{"type": "http", "url": "https://a.example"}]}]}, "only in your own settings"),
         ({"Stop": [{"hooks": [{"type": "command"}]}]}, "`command` must be a text"),
         ({"Stop": [{"hooks": [{**CAT, "timeout": 0}]}]}, "`timeout` must be a number of seconds"),
         ({"Stop": [{"hooks": [{**CAT, "timeout": True}]}]}, "`timeout` must be a number of seconds"),
@@ -88,3 +89,15 @@ def test_arguments_are_shown_in_the_form_of_claude_code_and_come_back() -> None:
     assert shown == {"file_path": "/work/a.py", "old_string": "1", "new_string": "2"}
     assert own_arguments("edit_file", shown) == {"path": "/work/a.py", "old_text": "1", "new_text": "2"}
     assert names_of("edit_file") == ("edit_file", "Edit", "MultiEdit")
+
+
+@pytest.mark.parametrize("url", ["ftp://a.example", "https://user:pw@a.example", "https://", "a.example", 3])
+def test_an_address_must_be_one_without_a_password(url: object) -> None:
+    found = hooks_in({"Stop": [{"hooks": [{"type": "http", "url": url}]}]}, "f", of_project=False)
+    assert (found.hooks, len(found.problems)) == ((), 1)
+
+
+def test_an_address_of_the_user_is_shown_without_what_may_be_a_token() -> None:
+    hook = {"type": "http", "url": "https://a.example/x?token=1", "headers": {"A": "$B"}, "allowedEnvVars": ["B"]}
+    (found,) = hooks_in({"Stop": [{"hooks": [hook]}]}, "f", of_project=False).hooks
+    assert (found.label, found.headers, found.variables) == ("https://a.example/x", (("A", "$B"),), ("B",))

@@ -40,7 +40,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.\-]+(?:\s*\|\s*[A-Za-z0-9_.\-]+)*")
 class Hook:
     """One hook. `file`: where it is described. `of_project`: that file is in the workspace.
 
-    `command`: for a shell, or empty. `url`: where the JSON is posted instead, with `headers`.
+    `command`: for a shell, or empty. `url`: where the JSON is posted instead, with `headers`, in
+    which these `variables` of the environment are filled in.
     """
 
     event: str
@@ -51,11 +52,13 @@ class Hook:
     of_project: bool
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    variables: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """A short name for people."""
-        return " ".join((self.command or self.url).split())[:80]
+        # The rest of an address may contain a token.
+        return " ".join((self.command or self.url.partition("?")[0]).split())[:80]
 
     def fits(self, names: Iterable[str]) -> bool:
         """Tell whether the matcher fits one of these names. An event without matcher has no names, and always fits."""
@@ -168,4 +171,19 @@ def _hook(event: str, matcher: str, hook: object, file: str, of_project: bool) -
         if not isinstance(command, str) or not command.strip():
             raise BadInput("`command` must be a text for a shell")
         return Hook(event, matcher, command, float(seconds), file, of_project)
-    raise BadInput(f'hooks of type {str(kind)[:40]!r} are not supported: use "command"')
+    if kind == "http":
+        return _http_hook(event, matcher, hook, float(seconds), file, of_project)
+    raise BadInput(f"hooks of type {str(kind)[:40]!r} are not supported")
+
+
+def _http_hook(event: str, matcher: str, hook: Mapping[str, Any], seconds: float, file: str, of_project: bool) -> Hook:
+    if of_project:
+        raise BadInput("hooks of type 'http' work only in your own settings")
+    url, headers, variables = hook.get("url"), hook.get("headers", {}), hook.get("allowedEnvVars", [])
+    if not isinstance(url, str) or not re.fullmatch(r"https?://[^/\s@]+(?:/\S*)?", url):
+        raise BadInput("`url` must be an address such as https://example.org/hooks, without a password")
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+        raise BadInput("`headers` must be a table of texts")
+    if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
+        raise BadInput("`allowedEnvVars` must be a list of names of variables")
+    return Hook(event, matcher, "", seconds, file, of_project, url, tuple(headers.items()), tuple(variables))

@@ -20,7 +20,7 @@ def hook_lines(sources: Iterable["HookSource"], sheet: Sheet) -> list[CleanLine]
         state = f"not used: {source.unused}" if source.unused else "in force"
         lines.append((Cell(one_line(f"{source.file}: {state}")),))
         rows = [
-            [hook.event, hook.matcher or "*", hook.command or hook.url, f"{hook.seconds:g} s"]
+            [hook.event, hook.matcher or "*", hook.command or hook.label, f"{hook.seconds:g} s"]
             for hook in source.found.hooks
         ]
         lines += sheet.lines(rows, gives=2, indent="  ")
