@@ -89,7 +89,10 @@ def test_a_hook_can_stop_the_run_and_show_a_message() -> None:
     ("run", "words"),
     [
         (HookRun(hook(), 1, "", "boom"), "failed with exit code 1: boom"),
-        (HookRun(hook(), 127, "", "guard.sh: not found"), "failed with exit code 127: guard.sh: not found"),
+        (
+            HookRun(hook(), 127, "", "/bin/bash: line 1: guard.sh: not found"),
+            "failed with exit code 127: guard.sh: not found",
+        ),
         (HookRun(hook(), None, ended="did not end within 60 s"), "did not end within 60 s"),
         (HookRun(hook(), 0, '{"decision": '), "printed JSON that cannot be read"),
         (HookRun(hook(), 0, "{" + "[" * 100_000), "printed JSON that cannot be read"),
@@ -97,7 +100,7 @@ def test_a_hook_can_stop_the_run_and_show_a_message() -> None:
 )
 def test_a_hook_that_fails_decides_nothing_and_says_why(run: HookRun, words: str) -> None:
     effect = effect_of(run)
-    assert effect == HookEffect(failures=(f"The PreToolUse hook `guard.sh` of f {words}",))
+    assert effect == HookEffect(failures=(f"`guard.sh` of f {words}",))
 
 
 @pytest.mark.parametrize("answer", [{}, {"hookSpecificOutput": 3}, {"decision": {}, "reason": []}, {"continue": 0}])

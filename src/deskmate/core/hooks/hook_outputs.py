@@ -34,6 +34,7 @@ _STRENGTH = {"": 0, "allow": 1, "ask": 2, "deny": 3}
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?"
 )
+_SHELL = re.compile(r"^\S*sh: line \d+: ")
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -99,7 +100,7 @@ def effect_of(run: HookRun, tool: str = "") -> HookEffect:
             return HookEffect(shown=(_line(reason),))
         return HookEffect("deny", reason)
     if run.exit != 0:
-        said = _line(run.stderr or run.stdout)
+        said = _SHELL.sub("", _line(run.stderr or run.stdout))
         return HookEffect(failures=(f"{_named(hook)} failed with exit code {run.exit}{f': {said}' if said else ''}",))
     return _answered(run, tool)
 
@@ -160,7 +161,7 @@ def _decision(hook: Hook, answer: Mapping[str, Any], special: Mapping[str, Any])
 
 
 def _named(hook: Hook) -> str:
-    return f"The {hook.event} hook `{_line(hook.label)}` of {hook.file}"
+    return f"`{_line(hook.label)}` of {hook.file}"
 
 
 def _line(text: object) -> str:

@@ -43,6 +43,7 @@ async def run_hooks(work: AgentWork, order: RunHooks, view: View) -> None:
             for about in order.about:
                 tasks.start_soon(_run, work, order.event, about, view)
     if scope.cancelled_caught:
+        runner_of(work).session_told |= order.event == "SessionStart"
         told = work.transcript.memory.hooks.told
         left = [about for about in order.about if key_of(order.event, about) not in told]
         # A hook that could not say anything must not let a call pass.
