@@ -67,6 +67,16 @@ async def test_the_model_never_reads_a_message_that_a_hook_blocked() -> None:
     assert ("hello" in told(run), "hunter2" in told(run)) == (True, False)
 
 
+async def test_a_message_that_a_hook_blocked_is_in_no_summary_either() -> None:
+    hooks = ScriptedHooks(table("UserPromptSubmit"), once(blocks("it has a password")))
+    run = await harness(hooks, Say("a summary"), Say("ok"))
+    await run.turn("my password is hunter2")
+    await (await run.lead()).transcript.record(SummaryRequested())
+    await run.turn("hello")
+    assert len(run.scripted.prompts) == 2
+    assert "hunter2" not in str([prompt.passages for prompt in run.scripted.prompts])
+
+
 async def test_a_hook_makes_the_lead_continue_and_knows_that_it_did() -> None:
     hooks = ScriptedHooks(table("Stop"), once(blocks("run the tests first")))
     run = await harness(hooks, Say("done"), Say("tests ran"))

@@ -6,11 +6,11 @@ came before. The transcript keeps everything, and memory folds all of it.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from deskmate.core.agent.entries import Cleared, Compacted, Did, Entry, Heard, Said, Started, Took
+from deskmate.core.agent.entries import Cleared, Compacted, Did, Entry, Heard, Hooked, Said, Started, Took
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.situation import (
     ALONE,
@@ -211,6 +211,7 @@ def summary_text(
     whole transcript. Team and tasks are those of the current roster and board. `home`: the other team of a lead that
     works away from it.
     """
+    entries = _read_by_model(entries)
     is_member, requests = memory.name in roster.members, _requests(entries)
     unanswered = _unanswered(entries, memory, requests)
     at_home = home_request_lines(memory, home, UNANSWERED_CAP) if home else []
@@ -230,6 +231,18 @@ def summary_text(
     )
     kept = [f"{title}:\n" + "\n".join(f"- {item}" for item in items) for title, items in sections if items]
     return "\n\n".join([_cut(model_text.strip(), SUMMARY_CAP) or NO_SUMMARY, *kept])
+
+
+def _read_by_model(entries: Sequence[Numbered]) -> Sequence[Numbered]:
+    """Return entries without the messages that hooks blocked."""
+    withheld = {id_ for _, entry in entries if isinstance(entry, Hooked) for id_ in entry.withheld or ()}
+    return [(number, _without(entry, withheld)) for number, entry in entries] if withheld else entries
+
+
+def _without(entry: Entry, withheld: Collection[str]) -> Entry:
+    if not isinstance(entry, Heard):
+        return entry
+    return entry.model_copy(update={"mail": tuple(body for body in entry.mail if body.get("id") not in withheld)})
 
 
 def _requests(entries: Sequence[Numbered]) -> list[str]:

@@ -12,6 +12,7 @@ from deskmate.core.agent.view import View
 from deskmate.core.hooks.hook_memory import MOST_BLOCKS, key_of
 from deskmate.core.hooks.hook_tables import Hook, HookTable
 from deskmate.core.hooks.tool_aliases import names_of
+from deskmate.core.log.names import USER
 from deskmate.core.policy.permissions import Effect
 from deskmate.core.policy.tool_table import TOOLS, AgentKind
 from deskmate.core.policy.verdicts import verdict_on
@@ -59,7 +60,9 @@ def _special(view: View, table: HookTable, action: Action) -> RunHooks | None:
         case Compact():
             return _once(view, table, "PreCompact", "auto" if view.memory.focus is None else "manual")
         case Rest(status=Waiting(on=on)) if on in ("permission", "plan"):
-            asked = next((id_ for id_ in view.memory.requests if _untold(view, "Notification", id_)), None)
+            # Only what the user answers: a plan of a teammate may be for the lead.
+            waits = [one.id for one in view.memory.requests.values() if one.asked == USER]
+            asked = next((id_ for id_ in waits if _untold(view, "Notification", id_)), None)
             due = asked is not None and table.for_event("Notification", PERMISSION)
             return RunHooks("Notification", (asked,)) if due and asked is not None else None
         case Rest(status=Idle()):
