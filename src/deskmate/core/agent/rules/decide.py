@@ -49,7 +49,6 @@ def decide(view: View) -> Action:
     action = next(action for rule in RULES if (action := rule(view)) is not None)
     if view.hooks is None:
         return action
-    # Imported only if there are hooks.
     from deskmate.core.agent.rules.hook_rules import before
 
     return before(view, action)
