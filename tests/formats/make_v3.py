@@ -57,7 +57,6 @@ LEAD: list[Line] = [
     SummaryDropped(),
     SummaryRequested(focus="the schema"),
     Overflowed(),
-    Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
     PicturesRefused(names=("shot.png",)),
     Noticed(text="You lead team 'web' now.", away="web", roster=2),
     Heard(box="mail/lead", after=1, upto=2, mail=(ASKED.body(),), team="demo"),
@@ -68,6 +67,7 @@ LEAD: list[Line] = [
     Noticed(text="Dismissed.", dismissed=("bob", "alice@demo")),
     Compacted(upto=14, summary="two teams", roster=2, home=4),
     SummaryRequested(focus="the schema"),
+    Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
 ]
 USER: list[Line] = [QUESTION]
 
