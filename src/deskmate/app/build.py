@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
+from deskmate.app.handover.running_handover import RunningHandover
 from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of
@@ -26,6 +27,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.core.team.status import WORKING
+from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
@@ -52,6 +54,7 @@ from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.trees.handover.branch_handover import Handover
 from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -67,7 +70,7 @@ class TeamParts:
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
-    teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
+    teammates have trees of their own. `checkpoint`: saves the files before a member acts.
     `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
     `hooks`: runs hooks, if there are any.
     """
@@ -86,7 +89,7 @@ class TeamParts:
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
-    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     servers: "TeamServers | None" = None
     hooks: HookRunner | None = None
@@ -233,10 +236,21 @@ class TeamParts:
             teams=self.teams if kind is AgentKind.LEAD else None,
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
-            checkpoint=self.checkpoint if kind is AgentKind.LEAD else None,
+            checkpoint=self.checkpoint if kind is AgentKind.LEAD or (me.takes_any_task and not me.isolated) else None,
+            hand_over=self._hand_over() if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
         )
+
+    def _hand_over(self) -> Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None:
+        """Return what hands the work of the team over while it runs, or None if the user does not want that."""
+        if self.settings.merge != "auto":
+            return None
+
+        def handover() -> Handover:
+            return Handover(self.places, self.team_state.roster.state.team, self.places.workspace)
+
+        return RunningHandover(handover, self.checkpoint).look
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
         """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from deskmate.app.handover.team_handover import HandedOver, NotHandedOver, merge, pending_works
+from deskmate.core.agent.merge_texts import listed
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -66,11 +67,14 @@ async def branch_lines(session: "TeamSession", wanted: str) -> list[CleanLine] |
 
 def merged_lines(end: HandedOver) -> list[str]:
     """Return what was merged."""
-    if not end.commits:
+    if not end.commits and not end.files:
         return [f"{one_line(end.into)} already has everything of {end.branch}"]
-    lines = [f"merged {end.branch} into {one_line(end.into)}: {_commits(end.commits)}, now at {end.commit[:12]}"]
-    if end.snapshot:
-        lines.append(f"Commit {end.snapshot[:12]} has what you had not committed when the team began.")
+    lines = list[str]()
+    if end.commits:
+        lines = [f"merged {end.branch} into {one_line(end.into)}: {_commits(end.commits)}, now at {end.commit[:12]}"]
+    if end.uncommitted:
+        files = one_line(listed(end.uncommitted))
+        lines.append(f"The work in {files} is written but not committed, because you have changes there that are not.")
     return lines
 
 
@@ -104,30 +108,6 @@ def end_lines(folder: Path | None, team: str, choice: str, command: Callable[[st
             )
             lines.append(f"To merge them, run: {command(name)}")
     return lines
-
-
-class MergeNotice:
-    """Tells once that tasks were merged into the branch of a team, when nobody is busy."""
-
-    def __init__(self, session: "TeamSession", note: Callable[[str], None]) -> None:
-        self._session, self._note = session, note
-        # What was merged before is no news.
-        self._told = self._merged
-
-    @property
-    def _merged(self) -> frozenset[tuple[str, int]]:
-        session = self._session
-        return frozenset((session.team, task.id) for task in session.board.tasks.values() if task.merged)
-
-    def look(self) -> None:
-        """Tell what is new. It neither waits nor raises."""
-        if self._session.settings.merge != "ask" or self._session.busy or not (new := self._merged - self._told):
-            return
-        self._told |= new
-        tasks = ", ".join(f"#{task}" for _, task in sorted(new))
-        self._note(
-            f"{tasks} merged into deskmate/{self._session.team}. To see it: /diff. To have it in your files: /merge"
-        )
 
 
 def diff_cells(text: str) -> Iterator[CleanLine]:
