@@ -155,21 +155,22 @@ async def complete_task(
         return opened.changed(await opened.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
 
 
-async def interrupt(folder: Path | None, team: str | None, name: str) -> Sent:
-    """Interrupt a member, or all. Each rests until the user or the lead writes to it.
+async def interrupt(folder: Path | None, team: str | None, name: str, *, running: bool = False) -> Sent:
+    """Interrupt a member, or all. Each rests until the user or the lead writes to it. Raises UnknownRecipient.
 
-    Raises Refused if no process runs the team, because an interrupt would meet it at its next start.
+    `running`: raise Refused if no process runs the team, because the interrupt would meet it at its next start.
     """
     _check_recipient(name)
     team, name = _placed(team, name)
     with open_team(folder, team) as opened:
-        if opened.reading.holder() is None:
+        live = opened.reading.holder() is not None
+        if running and not live:
             raise Refused(f"Team '{opened.reading.team}' is not running, so there is nobody to interrupt")
         roster = await opened.roster.refresh()
         here = [member.name for member in roster.members.values() if member.here]
         names = here if same_name(name, ALL) else [roster.spelled(name)]
         reached = [(await opened.mailbox.send(one, Interrupt())).recipient for one in names]
-        return Sent(opened.reading.team, ", ".join(reached), live=True)
+        return Sent(opened.reading.team, ", ".join(reached), live)
 
 
 async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:

@@ -142,12 +142,12 @@ class ActTools:
         team: Team = None,
     ) -> Done:
         """Interrupt a member. It stops what it does, and rests until somebody in charge writes to it."""
-        done = await user_actions.interrupt(self._place, team, member)
+        done = await user_actions.interrupt(self._place, team, member, running=True)
         return Done(team=done.team, what=f"interrupted {plain_line(done.recipient)}")
 
     async def stop_team(self, team: Team = None) -> Done:
         """Interrupt every member of a team, so that it stops. Nothing is lost, and resume_team continues it."""
-        done = await user_actions.interrupt(self._place, team, ALL)
+        done = await user_actions.interrupt(self._place, team, ALL, running=True)
         return Done(team=done.team, what=f"interrupted {plain_line(done.recipient)}. The team stops when they rest")
 
     async def stop_teammate(self, name: Name, team: Team = None) -> Done:
