@@ -3,7 +3,8 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def the_team_began_with_changes(repository: TreeRepository) -> None:
     repository.write("draft.txt", "draft, and more\n")
 
 
+def the_team_works_on_a_draft(repository: TreeRepository) -> None:
+    the_team_began_with_changes(repository)
+    repository.write("draft.txt", "draft\n")
+    repository.merge_work({"draft.txt": "draft\nfilled in\n"}, 2)
+
+
 class Desk:
     """A prepared repository, copies of it, and a git that kills."""
 
@@ -61,8 +68,19 @@ class Desk:
         self._prepared.git("-C", str(self.root), "update-index", "-q", "--refresh")
         founded(self.root, "main")
 
+    def merge_more(self, files: Mapping[str, str]) -> None:
+        """Let the team merge more into its branch."""
+        repository = copy(self._prepared)
+        repository.root = self.root
+        repository.merge_work(files, 9)
+
     def merge(self) -> int:
         return run_deskmate(["merge"], folder=self.root, env=self.git.environ).returncode
+
+    def points(self, seed: str) -> Sequence[Mapping[str, int]]:
+        """Return where to kill the merge that just ended: at some of its steps, or in a soak test at all."""
+        points = [{when: number} for number in range(1, self.git.steps + 1) for when in ("before", "after")]
+        return points if SOAK else random.Random(seed).sample(points, STEPS)
 
     def seen(self) -> Mapping[str, object]:
         """Return what the user has: files, what git says about them, the last commit, and what is in git's folder."""
@@ -80,7 +98,7 @@ class Desk:
 
 @pytest.mark.parametrize(
     "prepare",
-    [only_the_team_has_commits, both_have_commits, the_team_began_with_changes],
+    [only_the_team_has_commits, both_have_commits, the_team_began_with_changes, the_team_works_on_a_draft],
     ids=lambda prepare: prepare.__name__,
 )
 def test_a_merge_that_is_killed_loses_nothing_and_the_next_one_finishes_it(
@@ -88,9 +106,8 @@ def test_a_merge_that_is_killed_loses_nothing_and_the_next_one_finishes_it(
 ) -> None:
     desk = Desk(tmp_path, prepare)
     assert desk.merge() == 0
-    end, steps = desk.seen(), desk.git.steps
-    points = [{when: number} for number in range(1, steps + 1) for when in ("before", "after")]
-    for point in points if SOAK else random.Random(prepare.__name__).sample(points, STEPS):
+    end = desk.seen()
+    for point in desk.points(prepare.__name__):
         desk.renew()
         desk.git.kill_at(**point)
         assert desk.merge() == -9, point
@@ -98,3 +115,21 @@ def test_a_merge_that_is_killed_loses_nothing_and_the_next_one_finishes_it(
         desk.git.kill_at()
         assert desk.merge() == 0, point
         assert desk.seen() == end, point
+
+
+@pytest.mark.parametrize("prepare", [only_the_team_has_commits, the_team_began_with_changes])
+def test_the_next_merge_finishes_it_also_if_the_team_went_on_in_the_same_files(
+    tmp_path: Path, prepare: Callable[[TreeRepository], None]
+) -> None:
+    desk = Desk(tmp_path, prepare)
+    assert desk.merge() == 0
+    for point in desk.points(f"{prepare.__name__} goes on"):
+        desk.renew()
+        desk.git.kill_at(**point)
+        assert desk.merge() == -9, point
+        desk.merge_more({"new/ann.txt": "Ann\n"})
+        desk.git.kill_at()
+        assert desk.merge() == 0, point
+        assert {name: (desk.root / name).read_text() for name in MINE} == MINE
+        assert (desk.root / "new/ann.txt").read_text() == "Ann\n", point
+        assert desk.seen()["locks"] == []

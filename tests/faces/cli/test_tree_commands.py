@@ -86,7 +86,7 @@ def test_merge_tells_programs_the_same(repository: TreeRepository, type_in: Call
     repository.git("checkout", "-q", "list.txt")
     assert json.loads(type_in("merge", "--json").stdout) == {
         **{"team": "main", "branch": BRANCH, "into": "trunk", "merged": True},
-        **{"commit": tip, "commits": 2, "snapshot": None},
+        **{"commit": tip, "commits": 2, "uncommitted": []},
     }
 
 

@@ -36,7 +36,8 @@ def program(tmp_path: Path) -> Iterator[ChatProgram]:
 def handed_over(program: ChatProgram) -> bool:
     """Tell whether the user has the work, and everything that was there before."""
     words = [(program.folder / name).read_text() for name in ("list.txt", "draft.txt")]
-    return words == ["ONE\ntwo\n", "not committed\n"] and git(program.folder, "status", "--porcelain") == ""
+    words.append(git(program.folder, "status", "--porcelain"))
+    return words == ["ONE\ntwo\n", "not committed\n", "?? draft.txt\n"]
 
 
 def test_a_run_hands_the_work_over_if_that_is_wanted(program: ChatProgram) -> None:
@@ -61,7 +62,7 @@ def test_a_merge_that_is_not_possible_is_refused_in_a_conversation(program: Chat
     (program.folder / "list.txt").write_text("mine\n")
     ended = program.piped("/merge\n", "--plain", "--continue")
     assert ended.code == 1
-    assert "git stash --include-untracked && git merge --no-edit deskmate/main\n" in ended.stderr
+    assert "git stash --include-untracked && git cherry-pick -x" in ended.stderr
     assert (program.folder / "list.txt").read_text() == "mine\n"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import Refused
-from deskmate.workspace.trees.handover import HandedOver, Handover, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver, PendingWork
 from tests.workspace.trees.tree_repository import TreeRepository
 
 BRANCH = "deskmate/main"
@@ -27,7 +27,7 @@ def type_in(repository: TreeRepository, command: str) -> int:
 
 def test_a_branch_that_only_adds_to_the_users_is_taken_as_it_is(repository: TreeRepository) -> None:
     tip = repository.merge_work({"new/ann.txt": "ann\n", "list.txt": "one\ntwo\nthree\nfour\n"})
-    assert repository.hand_over() == HandedOver(BRANCH, "trunk", tip, 2)
+    assert repository.hand_over() == HandedOver(BRANCH, "trunk", tip, 2, ("list.txt", "new/ann.txt"))
     assert repository.git("rev-parse", "trunk") == tip
     assert (repository.root / "new/ann.txt").read_text() == "ann\n"
     assert repository.status() == []
@@ -114,46 +114,116 @@ def begun_with_changes(repository: TreeRepository) -> None:
     repository.begin()
 
 
-def test_changes_that_the_team_began_with_do_not_stop_it(repository: TreeRepository) -> None:
+def test_a_team_that_merged_nothing_hands_nothing_over(repository: TreeRepository) -> None:
     begun_with_changes(repository)
-    tip = repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n", "ann.txt": "ann\n"})
-    snapshot = repository.git("rev-parse", f"{tip}^1")
-    assert repository.hand_over() == HandedOver(BRANCH, "trunk", tip, 3, snapshot)
+    before = repository.seen()
+    assert Handover(repository.places, "main", repository.root).pending() is None
+    assert repository.hand_over() == HandedOver(BRANCH, "trunk", repository.git("rev-parse", "HEAD"), 0)
+    assert repository.seen() == before
+
+
+def test_changes_that_the_team_began_with_stay_uncommitted(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    tip = repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n", "ann.txt": "ann\n"}, subject="Capital")
+    end = repository.hand_over()
+    head = repository.git("rev-parse", "HEAD")
+    assert end == HandedOver(BRANCH, "trunk", head, 1, ("ann.txt", "list.txt"))
+    assert repository.git("show", "HEAD:list.txt") == "ONE\ntwo\nthree"
     assert (repository.root / "list.txt").read_text() == "ONE\ntwo\nTHREE\n"
     assert (repository.root / "draft.txt").read_text() == "draft\n"
-    assert not (repository.root / "other.txt").exists()
-    assert repository.status() == []
+    assert sorted(repository.status()) == [" D other.txt", " M list.txt", "?? draft.txt"]
+    assert repository.git("log", "-1", "--format=%s %P") == f"Capital {repository.git('rev-parse', f'{tip}^1^1')}"
+
+
+def test_each_task_is_a_commit_and_is_handed_over_once(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    repository.merge_work({"ann.txt": "ann\n"}, 1, "First task")
+    repository.merge_work({"bob.txt": "bob\n"}, 2, "Second task")
+    assert isinstance(repository.hand_over(), HandedOver)
+    assert Handover(repository.places, "main", repository.root).pending() is None
+    repository.merge_work({"ann.txt": "Ann\n"}, 3, "Third task")
+    pending = Handover(repository.places, "main", repository.root).pending()
+    assert pending == PendingWork(BRANCH, "trunk", 1)
+    assert isinstance(repository.hand_over(), HandedOver)
+    assert repository.git("log", "--format=%s").splitlines() == ["Third task", "Second task", "First task", "First"]
+    before = repository.seen()
+    assert repository.hand_over() == HandedOver(BRANCH, "trunk", repository.git("rev-parse", "HEAD"), 0)
+    assert repository.seen() == before
+
+
+def test_work_in_a_file_that_is_not_committed_is_written_and_stays_uncommitted(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    repository.merge_work({"draft.txt": "draft\nfilled in\n", "ann.txt": "ann\n"})
+    end = repository.hand_over()
+    head = repository.git("rev-parse", "HEAD")
+    assert end == HandedOver(BRANCH, "trunk", head, 1, ("ann.txt", "draft.txt"), ("draft.txt",))
+    assert (repository.root / "draft.txt").read_text() == "draft\nfilled in\n"
+    repository.merge_work({"draft.txt": "draft\nfilled in\nand more\n"}, 2)
+    end = repository.hand_over()
+    assert end == HandedOver(BRANCH, "trunk", head, 0, ("draft.txt",), ("draft.txt",))
+    assert (repository.root / "draft.txt").read_text() == "draft\nfilled in\nand more\n"
+    assert Handover(repository.places, "main", repository.root).pending() is None
+    assert sorted(repository.status()) == [" D other.txt", " M list.txt", "?? draft.txt"]
+
+
+def test_what_is_staged_in_other_files_stays_staged(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    repository.git("add", "other.txt")
+    repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
+    assert isinstance(repository.hand_over(), HandedOver)
+    assert sorted(repository.status()) == [" M list.txt", "?? draft.txt", "D  other.txt"]
+
+
+def test_after_the_user_has_rebased_the_copies_nothing_is_handed_over_twice(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    repository.merge_work({"ann.txt": "ann\n"})
+    repository.hand_over()
+    repository.git("commit", "-q", "--amend", "--no-edit", "--date=2001-01-01T00:00:00")
+    assert Handover(repository.places, "main", repository.root).pending() is None
 
 
 def test_what_the_user_changed_since_then_stays_uncommitted(repository: TreeRepository) -> None:
     begun_with_changes(repository)
-    tip = repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
+    repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
     repository.write("draft.txt", "draft, and more\n")
     repository.write("later.txt", "later\n")
     assert isinstance(repository.hand_over(), HandedOver)
-    assert repository.git("rev-parse", "HEAD") == tip
-    assert repository.status() == [" M draft.txt", "?? later.txt"]
+    assert sorted(repository.status()) == [" D other.txt", " M list.txt", "?? draft.txt", "?? later.txt"]
     assert (repository.root / "draft.txt").read_text() == "draft, and more\n"
 
 
 def test_a_file_that_both_changed_since_then_is_not_overwritten(repository: TreeRepository) -> None:
     begun_with_changes(repository)
-    tip = repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
+    repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
     repository.write("list.txt", "one\ntwo\nTHREE\nfour\n")
     end = refused(repository)
     assert "list.txt" in end.reason
     assert type_in(repository, end.command) == 0
-    assert repository.git("rev-parse", "HEAD") == tip
+    assert repository.git("show", "HEAD:list.txt") == "ONE\ntwo\nthree"
+    assert Handover(repository.places, "main", repository.root).pending() is None
+    assert repository.git("show", "stash@{0}:list.txt") == "one\ntwo\nTHREE\nfour"
+
+
+def test_a_commit_of_the_user_that_conflicts_with_a_task_stops_it(repository: TreeRepository) -> None:
+    begun_with_changes(repository)
+    repository.merge_work({"other.txt": "the team's\n", "ann.txt": "ann\n"})
+    repository.git("stash", "--include-untracked")
+    repository.write("other.txt", "mine\n")
+    repository.commit("Mine")
+    end = refused(repository)
+    assert "other.txt" in end.reason
+    assert type_in(repository, end.command) == 1
+    assert "other.txt" in str(repository.status())
 
 
 def test_a_change_that_is_only_in_the_index_is_not_lost(repository: TreeRepository) -> None:
     begun_with_changes(repository)
     repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n"})
-    repository.write("draft.txt", "staged\n")
-    repository.git("add", "draft.txt")
-    repository.write("draft.txt", "draft\n")
+    repository.write("list.txt", "staged\n")
+    repository.git("add", "list.txt")
+    repository.write("list.txt", "one\ntwo\nTHREE\n")
     end = refused(repository)
-    assert "draft.txt" in end.reason
+    assert "list.txt" in end.reason
     assert type_in(repository, end.command) == 0
 
 
@@ -166,24 +236,31 @@ def test_the_user_may_have_committed_the_changes_meanwhile(repository: TreeRepos
     assert repository.status() == []
 
 
-def test_a_hand_over_that_was_killed_after_the_files_were_written_is_finished(repository: TreeRepository) -> None:
+def test_files_that_a_killed_hand_over_has_written_do_not_stop_the_next_one(repository: TreeRepository) -> None:
     begun_with_changes(repository)
-    tip = repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n", "ann.txt": "ann\n"})
+    repository.merge_work({"list.txt": "ONE\ntwo\nTHREE\n", "ann.txt": "ann\n"})
     repository.write("list.txt", "ONE\ntwo\nTHREE\n")
     repository.write("ann.txt", "ann\n")
     assert isinstance(repository.hand_over(), HandedOver)
-    assert (repository.git("rev-parse", "HEAD"), repository.status()) == (tip, [])
+    assert sorted(repository.status()) == [" D other.txt", " M list.txt", "?? draft.txt"]
 
 
 def test_after_a_hand_over_the_branch_begins_again_where_the_user_is(repository: TreeRepository) -> None:
     begun_with_changes(repository)
     tip = repository.merge_work({"ann.txt": "ann\n"})
     repository.hand_over()
-    assert repository.begin() == tip
+    again = repository.begin()
+    assert repository.git("rev-parse", f"{again}^1", f"{again}^2").split() == [tip, repository.git("rev-parse", "HEAD")]
+    assert repository.begin() == again
     repository.write("mine.txt", "mine\n")
-    mine = repository.commit("Mine")
-    assert repository.begin() == mine
-    assert repository.git("rev-parse", BRANCH) == mine
+    later = repository.begin()
+    assert repository.git("show", f"{later}:mine.txt") == "mine"
+    assert Handover(repository.places, "main", repository.root).pending() is None
+    repository.merge_work({"ann.txt": "Ann\n"}, 2)
+    assert repository.begin() == repository.git("rev-parse", BRANCH)
+    repository.hand_over()
+    assert repository.git("show", "HEAD:ann.txt") == "Ann"
+    assert "?? mine.txt" in repository.status()
 
 
 @pytest.mark.parametrize("name", [".envrc", ".vscode/tasks.json", ".mcp.json", ".teams/x/roster.jsonl", "git-hooks/x"])
@@ -270,7 +347,7 @@ def test_a_worktree_of_the_user_gets_the_work(repository: TreeRepository) -> Non
     beside = repository.root.parent / "beside"
     repository.git("worktree", "add", "-q", "-b", "side", str(beside))
     repository.root = beside
-    assert repository.hand_over() == HandedOver(BRANCH, "side", tip, 2)
+    assert repository.hand_over() == HandedOver(BRANCH, "side", tip, 2, ("ann.txt",))
     assert (beside / "ann.txt").read_text() == "ann\n"
     assert repository.status() == []
 

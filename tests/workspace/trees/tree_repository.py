@@ -10,7 +10,7 @@ import anyio
 from deskmate.core.policy.redaction import SHAPES
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
-from deskmate.workspace.trees.handover import HandedOver, Handover, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces

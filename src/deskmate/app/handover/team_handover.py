@@ -8,7 +8,7 @@ from deskmate.queries.tree_view import places_at, team_with_branch
 from deskmate.stores.archive import archived_from, teams_from
 from deskmate.trust.folders import current_folder
 from deskmate.workspace.git.revisions import has_branches
-from deskmate.workspace.trees.handover import HandedOver, Handover, NotHandedOver, PendingWork
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver, PendingWork
 
 __all__ = ["HandedOver", "Merged", "NotHandedOver", "PendingWork", "merge", "pending_works"]
 

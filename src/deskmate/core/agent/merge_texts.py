@@ -1,9 +1,12 @@
 """What a member with its own tree is told: that it could not be set up, and why work was not merged."""
 
+from collections.abc import Collection
+
 from deskmate.core.prompt.task_lines import one_line, quoted
 from deskmate.core.values import frozen
 
 _OUTPUT_SHOWN = 4096
+_NAMED = 5
 
 
 @frozen
@@ -16,6 +19,12 @@ class MergeConflict:
     files: tuple[str, ...]
     hunks: str
     rivals: tuple[str, ...] = ()
+
+
+def listed(names: Collection[str]) -> str:
+    """Return names for a sentence, bounded."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(sorted(names)[:_NAMED])}{more}"
 
 
 def conflict_text(branch: str, conflict: MergeConflict) -> str:

@@ -3,8 +3,7 @@
 git_program      git as Deskmate itself runs it: on a given repository, without hooks
 team_branch      the branch of a team in the user's repository: merging into it and moving it forward
 merge_target     the same branch as the merge queue uses it, with a tree for checks
-handover         the work of a team in the user's branch, without losing anything of the user's
-user_checkout    the files and the index of the user, changed only as a whole
+handover         the work of a team in the user's branch and files, without losing anything of the user's
 own_tree         a member's own copy of the repository, how it is set up, and how its work gets out of it
 team_trees       the trees of one team, and where its branch begins
 snapshot_script  the commands that save the files of a repository as a tree

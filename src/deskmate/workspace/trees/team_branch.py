@@ -69,6 +69,10 @@ class TeamBranch:
         """Return the commit that is kept under a name, or None."""
         return self._git.commit_of(self.ref_of(what))
 
+    def let_go(self, what: str) -> None:
+        """Stop keeping the commit under a name."""
+        self._git.run("update-ref", "-d", self.ref_of(what))
+
     def ref_of(self, what: str) -> str:
         """Return the name under which git keeps a commit."""
         return f"{TEAM_REFS}/{self._team}/{what}"
@@ -110,14 +114,14 @@ class TeamBranch:
 
     def merge(self, tip: str, commit: str) -> str | MergeConflict:
         """Return the tree of a merge of two commits, or where they conflict. Nothing is changed by this."""
-        tree, files = self._merge_trees(tip, commit)
+        tree, files = self.merge_trees(tip, commit)
         if not files:
             return tree
         rivals = tuple(self._rivals(commit, tip, files))
         return MergeConflict(files[:_FILES_SHOWN], self._hunks(tree, files), rivals)
 
-    def _merge_trees(self, tip: str, commit: str) -> tuple[str, tuple[str, ...]]:
-        """Return the merged tree, and the files in it that conflict."""
+    def merge_trees(self, tip: str, commit: str) -> tuple[str, tuple[str, ...]]:
+        """Return the merged tree, and all files in it that conflict. Nothing is changed by this."""
         if not self._git.merges_trees:
             merge = PlainMerge(self._git, tip, commit)
             return merge.tree, tuple(merge.conflicts)

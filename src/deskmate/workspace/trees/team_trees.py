@@ -15,6 +15,7 @@ from deskmate.errors import ToolError
 from deskmate.ports import Workspace
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.trees.branch_changes import BranchChanges
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
@@ -83,42 +84,56 @@ class TeamTrees:
     async def begin(self, workspace: Workspace) -> str:
         """Return the tip of the team's branch. A new one begins at the user's commit, plus what is not committed.
 
-        It begins again if the user's branch has all of it, and more. The user's files and index are only read. Raises
-        ToolError if git fails.
+        If everything of the team is handed over, the branch goes on from what the user has now. The user's files and
+        index are only read. Raises ToolError if git fails.
         """
         tip = await to_thread.run_sync(self.branch.tip)
-        if tip is None or await to_thread.run_sync(self._is_behind, tip):
+        if tip is None or await to_thread.run_sync(self._is_handed_over, tip):
             # Two teammates may begin at once: each has its own index, and a call that the other does not end.
             mark = secrets.token_hex(3)
-            ran = await workspace.run(self._snapshot(mark), timeout_seconds=_SECONDS, blob=f"{LEAD}-s{mark}.txt")
+            ran = await workspace.run(self._snapshot(mark, tip), timeout_seconds=_SECONDS, blob=f"{LEAD}-s{mark}.txt")
             start = await to_thread.run_sync(self.branch.kept, "start")
             if ran.exit != 0 or start is None:
                 raise ToolError(f"The state of the repository could not be saved: {ran.output.strip() or ran.ended}")
-            if tip is None:
-                tip = await to_thread.run_sync(self.branch.begin, start)
-            elif await to_thread.run_sync(self.branch.advance, tip, start):
-                tip = start
+            tip = await to_thread.run_sync(self._go_on, tip, start)
         return tip
 
-    def _is_behind(self, tip: str) -> bool:
-        """Tell whether the user's branch has everything of the team's branch, and commits of its own."""
-        git = self._places.user_git
-        return git.commit_of("HEAD") != tip and git.run("merge-base", "--is-ancestor", tip, "HEAD", fails=(1,))[0] == 0
+    def _is_handed_over(self, tip: str) -> bool:
+        """Tell whether the user's branch has everything of the team's branch, or copies of it."""
+        if self._is_in(tip, "HEAD"):
+            return True
+        changes = BranchChanges(self._places.user_git, self._team, tip)
+        return bool(changes.snapshot) and not changes.merges
 
-    def _snapshot(self, mark: str) -> str:
+    def _go_on(self, tip: str | None, start: str) -> str:
+        """Let the branch begin at a commit, or move on to it if the user's files have changed. Return where it is."""
+        if tip is None:
+            return self.branch.begin(start)
+        if self.branch.is_same(start, tip) and self._is_in("HEAD", tip):
+            return tip
+        return start if self.branch.advance(tip, start) else tip
+
+    def _is_in(self, commit: str, other: str) -> bool:
+        return self._places.user_git.run("merge-base", "--is-ancestor", commit, other, fails=(1,))[0] == 0
+
+    def _snapshot(self, mark: str, tip: str | None) -> str:
         """Return the commands that save what is not committed, for the sandbox of the lead. `mark`: of this one run.
 
         Not outside of it: a command of the lead could put a link in the place of a file while git reads it.
+        `tip`: where the branch is.
         """
         who = self._places.git.identity()
         named = [f"{name}={shlex.quote(value)}" for name, value in who.items()]
         subject = f"{SNAPSHOT} {self._team} began"
+        earlier = f"{SAFE_GIT} merge-base --is-ancestor {tip} HEAD || tip='-p {tip}'" if tip else ""
         return "\n".join(
             [
                 *saving_lines(f"deskmate-index-{mark}"),
+                "tip=",
+                earlier,
                 "commit=$(git rev-parse HEAD)",
-                'if [ "$tree" != "$(git rev-parse HEAD^{tree})" ]; then',
-                f'  commit=$({" ".join(named)} git commit-tree "$tree" -p HEAD -m {shlex.quote(subject)})',
+                'if [ -n "$tip" ] || [ "$tree" != "$(git rev-parse HEAD^{tree})" ]; then',
+                f'  commit=$({" ".join(named)} git commit-tree "$tree" $tip -p HEAD -m {shlex.quote(subject)})',
                 "fi",
                 f'{SAFE_GIT} update-ref {self.branch.ref_of("start")} "$commit"',
             ]

@@ -36,7 +36,7 @@ def merge(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     if as_json:
         fields = {"team": merged.team, "branch": end.branch, "into": end.into, "merged": done}
         if isinstance(end, HandedOver):
-            fields |= {"commit": end.commit, "commits": end.commits, "snapshot": end.snapshot or None}
+            fields |= {"commit": end.commit, "commits": end.commits, "uncommitted": list(end.uncommitted)}
         else:
             fields |= {"reason": end.reason, "command": end.command}
         return put([json_output.line(fields)]) or (0 if done else NOT_MERGED)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from deskmate.app.handover.team_handover import HandedOver, NotHandedOver, merge, pending_works
+from deskmate.core.agent.merge_texts import listed
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.terminal_text import clean, one_line
@@ -66,11 +67,14 @@ async def branch_lines(session: "TeamSession", wanted: str) -> list[CleanLine] |
 
 def merged_lines(end: HandedOver) -> list[str]:
     """Return what was merged."""
-    if not end.commits:
+    if not end.commits and not end.files:
         return [f"{one_line(end.into)} already has everything of {end.branch}"]
-    lines = [f"merged {end.branch} into {one_line(end.into)}: {_commits(end.commits)}, now at {end.commit[:12]}"]
-    if end.snapshot:
-        lines.append(f"Commit {end.snapshot[:12]} has what you had not committed when the team began.")
+    lines = list[str]()
+    if end.commits:
+        lines = [f"merged {end.branch} into {one_line(end.into)}: {_commits(end.commits)}, now at {end.commit[:12]}"]
+    if end.uncommitted:
+        files = one_line(listed(end.uncommitted))
+        lines.append(f"The work in {files} is written but not committed, because you have changes there that are not.")
     return lines
 
 

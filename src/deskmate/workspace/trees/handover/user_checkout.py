@@ -97,9 +97,13 @@ class UserCheckout:
         """Return the files that are not in the index as in a commit."""
         return _names(self._run("diff", "--cached", "--name-only", "-z", "--no-renames", commit, *_ALL))
 
-    def half_staged(self) -> Set[str]:
-        """Return the files that have one change in the index, and another one on disk."""
-        return self.staged() & _names(self._run("diff", "--name-only", "-z", "--no-renames", *_ALL))
+    def half_staged(self, commit: str) -> Set[str]:
+        """Return the files that have one change in the index, and another one on disk.
+
+        Without those that are in the index as in a commit: that is where a hand-over puts them.
+        """
+        on_disk = _names(self._run("diff", "--name-only", "-z", "--no-renames", *_ALL))
+        return self.staged() & self.staged(commit) & on_disk
 
     def tree(self) -> str:
         """Return all files as they are on disk, as a tree of git. Ignored files are left out."""
@@ -122,27 +126,25 @@ class UserCheckout:
             found |= {*above, *([name] if os.path.lexists(self._root / path) else [])} - removed
         return sorted(found)
 
-    def write(self, files: tuple[str, str] | None, head: tuple[str, str], index: str | None, why: str) -> None:
+    def write(self, files: tuple[str, str], head: tuple[str, str], why: str) -> None:
         """Change files from one tree to another, then the index, then HEAD from one commit to another.
 
-        `files`: None if they are as in the new commit already. `index`: the commit that the index is set to. None keeps
-        what is staged in other files. `why`: for the log of HEAD. Raises GitFailed with everything as it was.
+        What is staged in other files stays so. `files`: the same as `head` if none of these files has changes that are
+        not committed. `why`: for the log of HEAD. Raises GitFailed with everything as it was.
         """
-        if files:
-            self._run("read-tree", "-m", "-u", *files)
-        else:
-            self._run("read-tree", "-i", "-m", *head)
-            self._run("update-index", "-q", "--refresh", fails=(1,))
+        self._run("read-tree", "-m", "-u", *files)
         try:
-            if index is not None:
-                self._run("read-tree", "-m", index)
+            if files != head:
+                self._copy_index()
+                changed = self._git.data("diff-tree", "-r", "-z", "--raw", "--no-renames", *head)
+                self._run("update-index", "-z", "--index-info", text=_index_lines(os.fsdecode(changed)))
+                self._run("update-index", "-q", "--refresh", fails=(1,))
             with self._installed():
                 self._git.run("update-ref", "-m", why, "HEAD", head[1], head[0])
         except GitFailed:
-            if files:
-                self._run("read-tree", files[1])
-                self._run("update-index", "-q", "--refresh", fails=(1,))
-                self._run("read-tree", "-m", "-u", files[1], files[0])
+            self._run("read-tree", files[1])
+            self._run("update-index", "-q", "--refresh", fails=(1,))
+            self._run("read-tree", "-m", "-u", files[1], files[0])
             raise
 
     @contextmanager
@@ -163,14 +165,25 @@ class UserCheckout:
             raise
 
     def again(self) -> None:
-        """Forget what was added to the copy of the index."""
+        """Begin again with the user's index as it is now."""
         self._copy_index()
 
-    def _run(self, *words: str, fails: tuple[int, ...] = ()) -> str:
+    def _run(self, *words: str, fails: tuple[int, ...] = (), text: str | None = None) -> str:
         git = self._git.with_index(self._copy)
         where = ("-c", "core.bare=false", f"--work-tree={self._root}")
+        given = None if text is None else os.fsencode(text)
         # Names may be in any encoding. If they were not exact, a file with such a name could be overwritten.
-        return os.fsdecode(git.data(*where, *words, fails=fails, seconds=_SECONDS))
+        return os.fsdecode(git.data(*where, *words, given=given, fails=fails, seconds=_SECONDS))
+
+
+def _index_lines(changes: str) -> str:
+    """Return what `update-index --index-info` reads, of what `diff-tree --raw -z` printed."""
+    fields = changes.split("\0")
+    lines = list[str]()
+    for facts, name in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, blob, _ = facts.split()
+        lines.append(f"{mode} {blob}\t{name}\0")
+    return "".join(lines)
 
 
 def _names(printed: str) -> Set[str]:
