@@ -27,7 +27,7 @@ from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import give_up, note_corrupt, park
 from deskmate.runtime.perform.surroundings import listen, see, unheard, wait_for_news
-from deskmate.runtime.perform.working_steps import act, compact, offer_untasked, think
+from deskmate.runtime.perform.working_steps import act, compact, offer_untasked, take_in_work, think
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
 
@@ -144,7 +144,8 @@ class Agent:
         origin = Origin(view, work.transcript.entries, team_state.writer.store.read)
         match action:
             case Think():
-                await think(work, origin)
+                if not await take_in_work(work):
+                    await think(work, origin)
             case Act(calls=calls):
                 await act(work, calls)
             case Settle(calls=calls, text=text, ok=ok):

@@ -13,6 +13,7 @@ from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
 from deskmate.ports import MemberTree, Model, Tool, ToolContext, Workspace
 from deskmate.runtime.team_state import TeamState
@@ -32,6 +33,8 @@ class AgentParts:
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
     `checkpoint`: saves the files of the workspace before a lead acts on the message of the user in this entry. It must
     not raise.
+    `hand_over`: hands finished work of teammates over to the workspace of a lead, and returns what the lead is told. It
+    gets the board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
     """
 
@@ -48,6 +51,7 @@ class AgentParts:
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, str]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
 

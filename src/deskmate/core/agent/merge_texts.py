@@ -1,4 +1,4 @@
-"""What a member with its own tree is told: that it could not be set up, and why work was not merged."""
+"""What members are told of own trees: that one could not be set up, what was merged and handed over, and why not."""
 
 from collections.abc import Collection
 
@@ -7,6 +7,7 @@ from deskmate.core.values import frozen
 
 _OUTPUT_SHOWN = 4096
 _NAMED = 5
+_CHANGED_SHOWN, _NAME_SHOWN, _REASON_SHOWN = 20, 200, 500
 
 
 @frozen
@@ -25,6 +26,30 @@ def listed(names: Collection[str]) -> str:
     """Return names for a sentence, bounded."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(sorted(names)[:_NAMED])}{more}"
+
+
+def handed_over_text(branch: str, into: str, commit: str, files: Collection[str], uncommitted: Collection[str]) -> str:
+    """Return what the lead is told after the branch was merged into that of the user."""
+    left = f" In {_shown(uncommitted)} it is not committed, because other changes there are not." if uncommitted else ""
+    return (
+        f"The finished work of {branch} is in your workspace now, on branch {one_line(into)} at {commit[:12]}. "
+        f"Changed: {_shown(files)}.{left} Read changed files again before you edit them."
+    )
+
+
+def not_handed_over_text(branch: str, reason: str) -> str:
+    """Return what the lead is told if the branch could not be merged into that of the user."""
+    why = one_line(reason)[:_REASON_SHOWN]
+    return (
+        f"The finished work of {branch} is not in your workspace: {why}. Nothing was changed there. To see the work, "
+        f"run: git diff HEAD {branch}, or git show {branch}:PATH."
+    )
+
+
+def _shown(files: Collection[str]) -> str:
+    shown = [one_line(name)[:_NAME_SHOWN] for name in sorted(files)[:_CHANGED_SHOWN]]
+    more = f" and {len(files) - _CHANGED_SHOWN} more" if len(files) > _CHANGED_SHOWN else ""
+    return f"{', '.join(shown)}{more}"
 
 
 def conflict_text(branch: str, conflict: MergeConflict) -> str:

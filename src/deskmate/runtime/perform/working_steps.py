@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Began, Entry, Overflowed, PicturesRefused
+from deskmate.core.agent.entries import Began, Entry, Noticed, Overflowed, PicturesRefused
+from deskmate.core.agent.merge_texts import listed
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import Plain
@@ -59,6 +60,36 @@ async def _leave_out_pictures(work: AgentWork, error: ModelError) -> bool:
         return False
     await work.transcript.record(PicturesRefused(names=names))
     return True
+
+
+async def take_in_work(work: AgentWork) -> bool:
+    """Hand finished work of teammates over to the workspace of a lead, if that is wanted. Return whether it was told.
+
+    No call of the lead is open then. It is told before its next answer, so this buys no turn.
+    """
+    if work.parts.hand_over is None:
+        return False
+    board, writers = work.team_state.board.state, _writers(work)
+    text = await work.parts.hand_over(board, work.transcript.asked_at, writers)
+    told = Noticed(text=text)
+    if not text or any(entry == told for _, entry in work.transcript.entries):
+        return False
+    await work.transcript.record(told)
+    return True
+
+
+def _writers(work: AgentWork) -> str:
+    """Return who may change files in the workspace of a lead while it waits, as a sentence. Empty if nobody may.
+
+    Git runs outside of the sandbox. A command inside could put a link in the place of a file that git reads or writes.
+    """
+    if not work.parts.confined:
+        return ""
+    if work.transcript.memory.background:
+        return "something runs in the background"
+    mates = work.team_state.roster.state.teammates
+    busy = [mate.name for mate in mates if mate.busy and mate.takes_any_task and not mate.isolated]
+    return f"{listed(busy)} may change files there" if busy else ""
 
 
 async def act(work: AgentWork, ids: tuple[str, ...]) -> None:

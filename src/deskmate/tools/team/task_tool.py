@@ -5,6 +5,7 @@ A subagent's answer is the result of the call. A teammate is recorded on the ros
 
 import time
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -16,6 +17,7 @@ from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, unpacked
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, ToolError
 from deskmate.ports import Tool, ToolContext
@@ -96,13 +98,23 @@ async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: T
     member = await context.join(joined)
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     if member.isolated:
-        first += f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}"
-    elif member.joined and (why := member.joined.shared_because):
+        first += (
+            f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}, "
+            "and you are told when they are in your workspace too"
+        )
+    elif why := _new_reason(member, context.roster):
         first += f", in the folder of the user like you: it cannot have its own copy of the repository, because {why}"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
         f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."
     )
+
+
+def _new_reason(member: Member, roster: RosterState) -> str:
+    """Return why a teammate shares the folder of the user, unless that was said of an earlier one."""
+    why = member.joined.shared_because if member.joined else None
+    earlier = takewhile(lambda other: other.name != member.name, roster.members.values())
+    return "" if why in (None, *(other.joined.shared_because for other in earlier if other.joined)) else str(why)
 
 
 def _joined(arguments: TaskToolArguments, profile: AgentProfile, context: ToolContext) -> Joined:

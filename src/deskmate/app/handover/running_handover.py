@@ -1,0 +1,42 @@
+"""The hand-over while the team runs: before the lead thinks, so that it sees the finished work of its teammates."""
+
+from collections.abc import Callable
+
+from anyio import to_thread
+
+from deskmate.core.agent.merge_texts import handed_over_text, not_handed_over_text
+from deskmate.core.team.tasks import BoardState
+from deskmate.errors import DeskmateError
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
+
+
+class RunningHandover:
+    """Hands the work of a team over if there is new work, or if it was not possible and the user spoke since."""
+
+    def __init__(self, handover: Callable[[], Handover]) -> None:
+        self._handover_of = handover
+        self._tried: tuple[frozenset[int], int] = (frozenset(), 0)
+
+    async def look(self, board: BoardState, asked_at: int, writers: str) -> str:
+        """Hand over what is new. Return what the lead is told, or an empty string.
+
+        `writers`: who may change files of the user at this moment. While somebody may, nothing is handed over.
+        """
+        merged = frozenset(task.id for task in board.tasks.values() if task.merged)
+        if not merged or self._tried == (merged, asked_at):
+            return ""
+        handover = self._handover_of()
+        pending = await to_thread.run_sync(handover.pending)
+        if pending is None:
+            self._tried = (merged, asked_at)
+            return ""
+        if writers:
+            return not_handed_over_text(pending.branch, f"{writers}, so its files cannot be changed now")
+        self._tried = (merged, asked_at)
+        try:
+            end = await to_thread.run_sync(handover.run)
+        except DeskmateError as error:
+            return not_handed_over_text(pending.branch, str(error))
+        if isinstance(end, HandedOver):
+            return handed_over_text(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else ""
+        return not_handed_over_text(end.branch, end.reason)

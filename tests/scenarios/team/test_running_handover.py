@@ -1,0 +1,99 @@
+"""The finished work of teammates with their own trees, in the lead's workspace while the team runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.agent.entries import Noticed
+from deskmate.core.log.names import LEAD
+from deskmate.testing import Asked, Say
+from deskmate.testing.scenario import Scenario
+from deskmate.testing.team_run import TeamRun
+from deskmate.testing.team_scripts import MemberScript, add_task, in_turn, run_command, spawn
+from tests.scenarios.team.test_own_trees import BRANCH, git, lead, repository, seen, writes
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
+LOOK = "cat ann.txt bob.txt"
+
+
+def looking_lead(*members: str) -> MemberScript:
+    """Give each member a task, look at their files when they are idle, and say what was there."""
+
+    def script(asked: Asked) -> Say:
+        first = in_turn(
+            Say(calls=[spawn(name, isolation="own") for name in members]),
+            Say(calls=[add_task(f"work of {name}", owner=name) for name in members]),
+            Say("They work."),
+            Say(calls=[run_command(LOOK)]),
+        )
+        return first(asked)
+
+    return script
+
+
+def handed(run: TeamRun) -> list[str]:
+    """Return what the lead was told of hand-overs."""
+    return [notice.text for notice in run.entries_of(LEAD, Noticed) if f"work of {BRANCH}" in notice.text]
+
+
+def results(run: TeamRun, wanted: Callable[[str], bool]) -> list[str]:
+    return [block.text for asked in run.requests for block in asked.results if wanted(block.text)]
+
+
+async def test_the_lead_reads_the_finished_work_in_its_own_workspace(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {
+        LEAD: looking_lead("ann", "bob"),
+        "ann": writes(("ann.txt", "ann\n")),
+        "bob": writes(("bob.txt", "bob\n")),
+    }
+    async with Scenario(tmp_path, scripts, merge="auto") as team:
+        run = await team.run("Write two files.")
+    assert results(run, lambda text: "ann\nbob" in text)
+    texts = handed(run)
+    assert 1 <= len(texts) <= 2
+    assert len({*texts}) == len(texts)
+    # What the user had not committed is still not committed.
+    assert git(tmp_path / "work", "status", "--porcelain", "--", ".", ":!.teams") == "?? draft.txt\n"
+    assert git(tmp_path / "work", "ls-tree", "--name-only", "trunk").split() == ["ann.txt", "bob.txt", "list.txt"]
+
+
+async def test_work_that_cannot_be_handed_over_is_told_once_with_a_way_to_see_it(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    (tmp_path / "work/ann.txt").write_text("the user's own\n")
+    git(tmp_path / "work", "add", "ann.txt")
+    git(tmp_path / "work", "commit", "-qm", "Mine")
+
+    def ann(asked: Asked) -> Say:
+        # Meanwhile the user types into the same file. Ann's tree began before.
+        (tmp_path / "work/ann.txt").write_text("typed meanwhile\n")
+        return writes(("ann.txt", "ann\n"))(asked)
+
+    lead_ = in_turn(
+        Say(calls=[spawn("ann", isolation="own")]),
+        Say(calls=[add_task("work of ann", owner="ann")]),
+        Say("It works."),
+        Say(calls=[run_command(f"git show {BRANCH}:ann.txt")]),
+    )
+    scripts = {LEAD: lead_, "ann": ann}
+    async with Scenario(tmp_path, scripts, merge="auto") as team:
+        run = await team.run("Write a file.")
+    [text] = handed(run)
+    assert "ann.txt" in text
+    assert f"git show {BRANCH}:PATH" in text
+    assert (tmp_path / "work/ann.txt").read_text() == "typed meanwhile\n"
+    assert results(run, lambda text: text.strip() == "ann")
+
+
+@pytest.mark.parametrize("choice", ["ask", "leave"])
+async def test_nothing_is_handed_over_while_the_team_runs_if_the_user_does_not_want_it(
+    tmp_path: Path, choice: str
+) -> None:
+    repository(tmp_path / "work")
+    before = seen(tmp_path / "work")
+    scripts = {LEAD: lead("ann"), "ann": writes(("ann.txt", "ann\n"))}
+    async with Scenario(tmp_path, scripts, merge=choice) as team:
+        run = await team.run("Write a file.")
+    assert handed(run) == []
+    assert seen(tmp_path / "work") == before
