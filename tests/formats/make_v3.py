@@ -58,6 +58,7 @@ LEAD: list[Line] = [
     SummaryDropped(),
     SummaryRequested(focus="the schema"),
     Overflowed(),
+    Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
     PicturesRefused(names=("shot.png",)),
     Noticed(text="You lead team 'web' now.", away="web", roster=2),
     Heard(box="mail/lead", after=1, upto=2, mail=(ASKED.body(),), team="demo"),

@@ -242,7 +242,7 @@ class TeamParts:
             hooks=self.hooks,
         )
 
-    def _hand_over(self) -> Callable[[BoardState, int, str], Coroutine[Any, Any, str]] | None:
+    def _hand_over(self) -> Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None:
         """Return what hands the work of the team over while it runs, or None if the user does not want that."""
         if self.settings.merge != "auto":
             return None

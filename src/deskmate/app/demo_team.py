@@ -23,6 +23,7 @@ from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import ModelSettings, Permission, Prices, Settings, environment
 from deskmate.core.agent.entries import Began, Said
 from deskmate.core.log.names import LEAD, call_id
+from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.handshakes import Shake
@@ -171,6 +172,8 @@ def _settings(folder: Path) -> Settings:
         state=own,
         permission=Permission(allow=list(ALLOWED), ask=list(ASKED)),
         permission_mode=Mode.ACCEPT_EDITS,
+        # Its teammates commit by themselves, and show how questions are asked before that.
+        isolation=Isolation.SHARED,
     )
     return settings.model_copy(update={"models": {MODEL: ModelSettings(prices=PRICES)}})
 

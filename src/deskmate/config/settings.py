@@ -210,11 +210,11 @@ class Written(Table):
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
     isolation: Annotated[Isolation, Field(strict=False)] = Field(
-        Isolation.SHARED, description=f"one of {', '.join(Isolation)}"
+        Isolation.AUTO, description=f"one of {', '.join(Isolation)}"
     )
     tree: TreeSettings = Field(TreeSettings(), description="a table with `setup` or `sparse`")
     check: str = Field("", description='a command such as "make test", or nothing')
-    merge: Literal["ask", "auto", "leave"] = Field("ask", description="ask, auto or leave")
+    merge: Literal["ask", "auto", "leave"] = Field("auto", description="ask, auto or leave")
     checkpoints: Annotated[int, Field(ge=0)] = Field(200, description="a whole number of checkpoints, or 0")
     checkpoint_days: Above = Field(30, description="a number of days above 0")
     mcp: dict[str, McpServer] = Field({}, description="a table by server, such as [mcp.github]")

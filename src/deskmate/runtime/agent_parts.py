@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from deskmate.core.agent.entries import Started
+from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import is_offered
@@ -51,7 +51,7 @@ class AgentParts:
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
     checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
-    hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, str]] | None = None
+    hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
 

@@ -10,7 +10,7 @@ from deskmate.testing.team_scripts import member_of
 from tests.faces.chat_program import ChatProgram, chat_program
 from tests.scenarios.team.test_own_trees import git, lead, writes
 
-SETTINGS = 'isolation = "own"\nsandbox = false\npermission_mode = "bypass"\n'
+SETTINGS = 'isolation = "own"\nmerge = "ask"\nsandbox = false\npermission_mode = "bypass"\n'
 SCRIPTS = {"lead": lead("ann"), "ann": writes(("list.txt", "ONE\ntwo\n"))}
 
 
@@ -42,7 +42,7 @@ def handed_over(program: ChatProgram) -> bool:
 
 def test_a_run_hands_the_work_over_if_that_is_wanted(program: ChatProgram) -> None:
     ended = program.piped("", "run", "Write.", "--merge", "auto")
-    assert "merged deskmate/main into trunk" in ended.stderr
+    assert "The finished work of deskmate/main is in your workspace now" in ended.stderr
     assert handed_over(program)
 
 

@@ -86,7 +86,7 @@ async def test_finished_work_is_merged_and_the_files_of_the_user_stay_as_they_ar
     repository(tmp_path / "work")
     before = seen(tmp_path / "work")
     scripts = {"lead": lead("ann", "bob"), "ann": writes(("ann.txt", "ann\n")), "bob": writes(("bob.txt", "bob\n"))}
-    async with Scenario(tmp_path, scripts) as team:
+    async with Scenario(tmp_path, scripts, merge="leave") as team:
         run = await team.run("Write two files.")
     assert {task.status for task in run.board.tasks.values()} == {TaskStatus.COMPLETED}
     assert seen(tmp_path / "work") == before

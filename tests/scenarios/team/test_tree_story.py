@@ -35,6 +35,7 @@ TASKS = range(1, len(MEMBERS) * ROUNDS + 1)
 MERGED = "deskmate/main"
 _NOT_MERGED = re.compile(r"Task #(\d+) is not completed")
 _HUNK = re.compile(r"^<{7} [^\n]*\n(.*?)^={7}\n(.*?)^>{7} ", re.MULTILINE | re.DOTALL)
+CHECKED = f"{shlex.quote(sys.executable)} check.py"
 CHECK = """
 import importlib, sys
 
@@ -144,7 +145,7 @@ async def run_story(folder: Path, isolation: str) -> TeamRun:
         Say(calls=[add_task(f"task {task}", owner=MEMBERS[(task - 1) % len(MEMBERS)]) for task in TASKS]),
     )
     scripts = {LEAD: lead, **dict.fromkeys(MEMBERS, worker(meeting))}
-    async with Scenario(folder, scripts, seconds=120, check=f"{shlex.quote(sys.executable)} check.py") as team:
+    async with Scenario(folder, scripts, seconds=120, check=CHECKED, merge="leave") as team:
         run = await team.run("Do all of it.")
     assert {task.status for task in run.board.tasks.values()} == {TaskStatus.COMPLETED}
     assert sum(member_of(asked) == LEAD for asked in run.requests) <= 8

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from anyio import to_thread
 
-from deskmate.core.agent.merge_texts import handed_over_text, not_handed_over_text
+from deskmate.core.agent.entries import Noticed
+from deskmate.core.agent.merge_texts import handed_over, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
@@ -17,26 +18,26 @@ class RunningHandover:
         self._handover_of = handover
         self._tried: tuple[frozenset[int], int] = (frozenset(), 0)
 
-    async def look(self, board: BoardState, asked_at: int, writers: str) -> str:
-        """Hand over what is new. Return what the lead is told, or an empty string.
+    async def look(self, board: BoardState, asked_at: int, writers: str) -> Noticed | None:
+        """Hand over what is new. Return what the lead is told, if anything.
 
         `writers`: who may change files of the user at this moment. While somebody may, nothing is handed over.
         """
         merged = frozenset(task.id for task in board.tasks.values() if task.merged)
         if not merged or self._tried == (merged, asked_at):
-            return ""
+            return None
         handover = self._handover_of()
         pending = await to_thread.run_sync(handover.pending)
         if pending is None:
             self._tried = (merged, asked_at)
-            return ""
+            return None
         if writers:
-            return not_handed_over_text(pending.branch, f"{writers}, so its files cannot be changed now")
+            return not_handed_over(pending.branch, f"{writers}, so its files cannot be changed now")
         self._tried = (merged, asked_at)
         try:
             end = await to_thread.run_sync(handover.run)
         except DeskmateError as error:
-            return not_handed_over_text(pending.branch, str(error))
+            return not_handed_over(pending.branch, str(error))
         if isinstance(end, HandedOver):
-            return handed_over_text(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else ""
-        return not_handed_over_text(end.branch, end.reason)
+            return handed_over(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else None
+        return not_handed_over(end.branch, end.reason)

@@ -18,12 +18,13 @@ _LOG = logging.getLogger(__name__)
 def placed(joined: Joined, settings: Settings, places: TreePlaces) -> Joined:
     """Return a new teammate with where it works. Raises Refused if it must have its own tree and cannot.
 
-    If it cannot have one and would have got it, the user is told why, once.
+    If it cannot have one and somebody chose that, the user is told why, once. The lead is told in any case.
     """
     wanted = wanted_isolation(joined.isolation, settings.isolation, joined.agent_type)
     obstacle = "" if wanted is Isolation.SHARED else places.refusal()
     found = isolation_of(joined.name, wanted, obstacle)
-    if obstacle and obstacle not in places.told:
+    is_chosen = joined.isolation is not None or "isolation" in settings.model_fields_set
+    if obstacle and is_chosen and obstacle not in places.told:
         places.told.add(obstacle)
         _LOG.warning("Teammates work in your folder, without their own copies of the repository: %s", obstacle)
     isolation = found if found is Isolation.OWN else None

@@ -187,7 +187,8 @@ class Noticed(Fact):
     if that is not the one it works in. In an unattended run a lead is reminded that its team is `quiet` and which
     commands are still `running`, and told who was `dismissed`. `home`: then the roster record of its home, if it works
     elsewhere. `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests
-    of this agent that nobody has to answer now.
+    of this agent that nobody has to answer now. `handed_over`: whether finished work of teammates came into the lead's
+    workspace.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -204,6 +205,7 @@ class Noticed(Fact):
     closed: tuple[str, ...] | None = None
     team: str | None = None
     home: int | None = None
+    handed_over: bool | None = None
 
 
 class Nudged(Fact):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from deskmate.core.agent.entries import Noticed
 from deskmate.core.prompt.task_lines import one_line, quoted
 from deskmate.core.values import frozen
 
@@ -28,22 +29,24 @@ def listed(names: Collection[str]) -> str:
     return f"{', '.join(sorted(names)[:_NAMED])}{more}"
 
 
-def handed_over_text(branch: str, into: str, commit: str, files: Collection[str], uncommitted: Collection[str]) -> str:
+def handed_over(branch: str, into: str, commit: str, files: Collection[str], uncommitted: Collection[str]) -> Noticed:
     """Return what the lead is told after the branch was merged into that of the user."""
     left = f" In {_shown(uncommitted)} it is not committed, because other changes there are not." if uncommitted else ""
-    return (
+    text = (
         f"The finished work of {branch} is in your workspace now, on branch {one_line(into)} at {commit[:12]}. "
         f"Changed: {_shown(files)}.{left} Read changed files again before you edit them."
     )
+    return Noticed(text=text, handed_over=True)
 
 
-def not_handed_over_text(branch: str, reason: str) -> str:
+def not_handed_over(branch: str, reason: str) -> Noticed:
     """Return what the lead is told if the branch could not be merged into that of the user."""
     why = one_line(reason)[:_REASON_SHOWN]
-    return (
+    text = (
         f"The finished work of {branch} is not in your workspace: {why}. Nothing was changed there. To see the work, "
         f"run: git diff HEAD {branch}, or git show {branch}:PATH."
     )
+    return Noticed(text=text, handed_over=False)
 
 
 def _shown(files: Collection[str]) -> str:

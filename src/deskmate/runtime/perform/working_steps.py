@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Began, Entry, Noticed, Overflowed, PicturesRefused
+from deskmate.core.agent.entries import Began, Entry, Overflowed, PicturesRefused
 from deskmate.core.agent.merge_texts import listed
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
@@ -70,9 +70,8 @@ async def take_in_work(work: AgentWork) -> bool:
     if work.parts.hand_over is None:
         return False
     board, writers = work.team_state.board.state, _writers(work)
-    text = await work.parts.hand_over(board, work.transcript.asked_at, writers)
-    told = Noticed(text=text)
-    if not text or any(entry == told for _, entry in work.transcript.entries):
+    told = await work.parts.hand_over(board, work.transcript.asked_at, writers)
+    if told is None or any(entry == told for _, entry in work.transcript.entries):
         return False
     await work.transcript.record(told)
     return True

@@ -113,6 +113,8 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Took():
             authors = teammates_in(entry.created_by, entry.edited_by or ())
             yield TakenTaskItem(key, entry.task, authors, entry.text, entry.changes or "")
+        case entries.Noticed(handed_over=bool(done)):
+            yield NoticeItem(key, f"{'has' if done else 'does not have'} the work of its team", entry.text)
         case entries.Noticed():
             yield NoticeItem(key, "was told", entry.text, minor=True)
         case entries.Nudged():
