@@ -8,6 +8,7 @@ import pytest
 from deskmate.testing import Asked, Say
 from deskmate.testing.team_scripts import member_of
 from tests.faces.chat_program import ChatProgram, chat_program
+from tests.faces.terminal import at_terminal
 from tests.scenarios.team.test_own_trees import git, lead, writes
 
 SETTINGS = 'isolation = "own"\nmerge = "ask"\nsandbox = false\npermission_mode = "bypass"\n'
@@ -54,6 +55,30 @@ def test_in_a_conversation_the_work_is_shown_and_merged(program: ChatProgram) ->
     assert "merged deskmate/main into trunk" in ended.stderr
     assert "already has everything" in ended.stderr
     assert "To merge them" not in ended.stderr
+    assert handed_over(program)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_conversation_asks_at_the_end_of_a_turn_and_shows_the_difference_first(
+    program: ChatProgram, answer: str
+) -> None:
+    with at_terminal("--plain", cwd=program.folder, env=program.env) as terminal:
+        terminal.say("Write.")
+        terminal.see("d: show the diff")
+        terminal.say("d")
+        terminal.see("+ONE")
+        terminal.say(answer)
+        terminal.see({"y": "merged deskmate/main into trunk", "n": "To merge it later: /merge"}[answer])
+    assert handed_over(program) == (answer == "y")
+
+
+def test_a_run_at_a_terminal_asks_at_the_end(program: ChatProgram) -> None:
+    with at_terminal("run", "Write.", "--merge", "ask", cwd=program.folder, env=program.env) as terminal:
+        terminal.see("y: merge")
+        terminal.type("d\n")
+        terminal.see("+ONE")
+        terminal.type("y\n")
+        terminal.see("merged deskmate/main into trunk")
     assert handed_over(program)
 
 

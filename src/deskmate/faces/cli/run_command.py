@@ -3,6 +3,7 @@
 `deskmate.app` does the work, or a replacement in tests.
 """
 
+import signal
 import sys
 from functools import partial
 from typing import Protocol
@@ -152,8 +153,14 @@ class _Run:
             return
         from deskmate.faces.common.handover.tree_reports import end_lines
 
+        folder, command = self._request.workspace, partial(typed, self._request, "merge")
         choice = self._request.settings.merge if outcome.end == "answered" else "leave"
-        for line in end_lines(self._request.workspace, outcome.team, choice, partial(typed, self._request, "merge")):
+        if choice == "ask" and sys.stdin.isatty() and sys.stderr.isatty():
+            from deskmate.faces.common.handover.merge_question import ask_at_end
+
+            ask_at_end(folder, outcome.team, self._progress.note, _typed_line, command)
+            return
+        for line in end_lines(folder, outcome.team, choice, command):
             self._progress.note(line)
 
     def _way_on(self, reason: str = "") -> str:
@@ -163,6 +170,17 @@ class _Run:
 
         flag = flag_for(reason)
         return f"\nTo continue, run: {typed(self._request, 'resume', self._team)}" + (f" {flag} NUMBER" if flag else "")
+
+
+def _typed_line() -> str:
+    """Return a line that the user types, empty after Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline()
+    except KeyboardInterrupt:
+        return ""
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _sum(outcome: Outcome) -> str:

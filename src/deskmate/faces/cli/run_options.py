@@ -43,7 +43,7 @@ def work_options(command: Command) -> Command:
             type=click.Choice(LAUNCHERS),
             help="Run new teammates in this process (inline), or each in its own process.",
         ),
-        click.option("--merge", type=click.Choice(MERGES), help="At the end, merge the team's branch, or say how."),
+        click.option("--merge", type=click.Choice(MERGES), help="When finished work reaches your branch and files."),
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
         click.option("--max-calls", type=click.IntRange(min=1), help="Allow at most this many model calls at once."),
         click.option("--max-members", type=click.IntRange(min=0), help="Allow at most this many teammates."),

@@ -87,7 +87,7 @@ class DeskmateApp(App[None]):
         self._team = TeamScreen(session, feed, before, now)
         watch = self._team.watching.show_command
         actions = FaceActions(self.copy_to_clipboard, self._choose_theme, watch, picks=True)
-        self._talk = Talk(session, self._team.cells, actions)
+        self.talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
         self.picks = False
         self._turn, self._touch = asyncio.Lock(), asyncio.Event()
@@ -149,7 +149,7 @@ class DeskmateApp(App[None]):
             self._do(carried_out)
 
     async def _carry_out(self, text: str) -> None:
-        feedback = await self._talk.carry_out(text)
+        feedback = await self.talk.carry_out(text)
         if feedback.lines:
             self._team.watching.note(feedback.lines)
         if feedback.leaves:
@@ -171,7 +171,7 @@ class DeskmateApp(App[None]):
 
     def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         """Make an answer without a number refer to the question that was seen."""
-        self._talk.answers.shown(message.question)
+        self.talk.answers.shown(message.question)
 
     def action_next_mode(self) -> None:
         """Switch to the next permission mode: default, accept edits, plan."""
@@ -232,7 +232,7 @@ class DeskmateApp(App[None]):
             copy(self, selected)
             self._team.clear_selection()
             return
-        if self._team.drop_draft() or self._talk.commands.stop():
+        if self._team.drop_draft() or self.talk.commands.stop():
             return
         now = self._now()
         if self._over or now - self._braked < TWICE_SECONDS:
@@ -251,7 +251,7 @@ class DeskmateApp(App[None]):
         The second time in a row, offer the points to go back to.
         """
         is_second, self._cut_at = self._now() - self._cut_at < TWICE_SECONDS, self._now()
-        if self._talk.commands.stop():
+        if self.talk.commands.stop():
             return
         if is_second:
             # Only a pair of presses counts: the next one is a first one again.

@@ -9,6 +9,7 @@ import os
 import select
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 
 import anyio
 
@@ -19,7 +20,6 @@ from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED
-from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.run_start import (
     attached_note,
     next_request,
@@ -101,7 +101,7 @@ class _Visit:
             self.note(error_text(warning, before="warning: "))
         alerts = UserAlerts(session, self._control, self.note, app.environment())
         session.listen(alerts.look)
-        session.listen(MergeNotice(session, self.note).look)
+        session.listen(partial(screen.talk.merges.look, self.note))
         alerts.look()
         with noting(screen.note), closing(alerts):
             await run_screen(screen, stop_signals)

@@ -32,7 +32,6 @@ from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
-from deskmate.faces.common.handover.tree_reports import MergeNotice
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
 from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.listings import sandbox_of
@@ -246,7 +245,7 @@ class _Conversation:
         """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
-        session.listen(MergeNotice(session, self._progress.note).look)
+        session.listen(partial(talk.merges.look, self._progress.note))
         letters.look()
         return letters
 

@@ -110,30 +110,6 @@ def end_lines(folder: Path | None, team: str, choice: str, command: Callable[[st
     return lines
 
 
-class MergeNotice:
-    """Tells once that tasks were merged into the branch of a team, when nobody is busy."""
-
-    def __init__(self, session: "TeamSession", note: Callable[[str], None]) -> None:
-        self._session, self._note = session, note
-        # What was merged before is no news.
-        self._told = self._merged
-
-    @property
-    def _merged(self) -> frozenset[tuple[str, int]]:
-        session = self._session
-        return frozenset((session.team, task.id) for task in session.board.tasks.values() if task.merged)
-
-    def look(self) -> None:
-        """Tell what is new. It neither waits nor raises."""
-        if self._session.settings.merge != "ask" or self._session.busy or not (new := self._merged - self._told):
-            return
-        self._told |= new
-        tasks = ", ".join(f"#{task}" for _, task in sorted(new))
-        self._note(
-            f"{tasks} merged into deskmate/{self._session.team}. To see it: /diff. To have it in your files: /merge"
-        )
-
-
 def diff_cells(text: str) -> Iterator[CleanLine]:
     """Yield the lines of a diff, in the usual colours."""
     for line in clean(text).removesuffix("\n").split("\n") if text else ():
