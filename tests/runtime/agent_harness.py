@@ -127,7 +127,7 @@ class AgentHarness:
     clock: FakeClock = field(default_factory=FakeClock)
     caps: Caps = field(default_factory=Caps)
     skills: Mapping[str, Skill] = field(default_factory=dict)
-    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: HookRunner | None = None
 

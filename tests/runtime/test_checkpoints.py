@@ -16,7 +16,7 @@ async def test_no_call_begins_before_the_files_are_saved() -> None:
     harness = await AgentHarness.opened([BUILD, Say("Built.")])
     saved, entries = anyio.Event(), list[int]()
 
-    async def save(entry: int) -> None:
+    async def save(entry: int, before: str) -> None:
         entries.append(entry)
         await saved.wait()
 
@@ -35,7 +35,7 @@ async def test_files_are_not_saved_again_after_a_call_for_the_message_began() ->
     harness = await AgentHarness.opened([BUILD], workspace=ScriptedWorkspace(commands={"build": run_forever}))
     entries = list[int]()
 
-    async def save(entry: int) -> None:
+    async def save(entry: int, before: str) -> None:
         entries.append(entry)
 
     harness.checkpoint = save

@@ -70,7 +70,7 @@ class TeamParts:
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
-    teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
+    teammates have trees of their own. `checkpoint`: saves the files before a member acts.
     `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
     `hooks`: runs hooks, if there are any.
     """
@@ -89,7 +89,7 @@ class TeamParts:
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
-    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     servers: "TeamServers | None" = None
     hooks: HookRunner | None = None
@@ -236,7 +236,7 @@ class TeamParts:
             teams=self.teams if kind is AgentKind.LEAD else None,
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
-            checkpoint=self.checkpoint if kind is AgentKind.LEAD else None,
+            checkpoint=self.checkpoint if kind is AgentKind.LEAD or (me.takes_any_task and not me.isolated) else None,
             hand_over=self._hand_over() if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
@@ -250,7 +250,7 @@ class TeamParts:
         def handover() -> Handover:
             return Handover(self.places, self.team_state.roster.state.team, self.places.workspace)
 
-        return RunningHandover(handover).look
+        return RunningHandover(handover, self.checkpoint).look
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
         """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""

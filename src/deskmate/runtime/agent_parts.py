@@ -31,8 +31,8 @@ class AgentParts:
     that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
     `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
-    `checkpoint`: saves the files of the workspace before a lead acts on the message of the user in this entry. It must
-    not raise.
+    `checkpoint`: saves the files of the workspace before the agent acts on this entry. The words say what the entry is,
+    empty for a message of the user to the lead. It must not raise.
     `hand_over`: hands finished work of teammates over to the workspace of a lead, and returns what the lead is told. It
     gets the board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
@@ -50,7 +50,7 @@ class AgentParts:
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
-    checkpoint: Callable[[int], Coroutine[Any, Any, None]] | None = None
+    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
     hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None

@@ -58,7 +58,7 @@ async def test_a_fork_of_a_team_with_teammates_and_tasks_begins_without_them(tmp
     async with begin(tmp_path, in_git=True, script=play) as team:
         await team.run("hire")
         await go_on(team, "main", "paint blue")
-        await fork(rewinder(team, "main"), 2, settings())
+        await fork(rewinder(team, "main"), 3, settings())
         outcome = await go_on(team, "main-2", "paint green")
         board, streams = look_at_board(team.workspace, "main-2").board, await team.streams("main-2")
     assert (outcome.text, outcome.tasks, board.tasks) == ("Painted green.", (), {})

@@ -11,6 +11,7 @@ from deskmate.testing import Asked, Say
 from deskmate.testing.scenario import Scenario
 from deskmate.testing.team_run import TeamRun
 from deskmate.testing.team_scripts import MemberScript, add_task, in_turn, run_command, spawn
+from tests.app.rewind.rewind_story import rewinder
 from tests.scenarios.team.test_own_trees import BRANCH, git, lead, repository, seen, writes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
@@ -97,3 +98,22 @@ async def test_nothing_is_handed_over_while_the_team_runs_if_the_user_does_not_w
         run = await team.run("Write a file.")
     assert handed(run) == []
     assert seen(tmp_path / "work") == before
+
+
+async def test_files_are_saved_before_a_task_in_the_users_folder_and_before_work_comes_in(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    lead_ = in_turn(
+        Say(calls=[spawn("ann", isolation="own"), spawn("bob", isolation="shared")]),
+        Say(calls=[add_task("work of ann", owner="ann")]),
+        Say("Ann works."),
+        Say(calls=[add_task("work of bob", owner="bob")]),
+        Say("Bob works."),
+    )
+    scripts = {LEAD: lead_, "ann": writes(("ann.txt", "ann\n")), "bob": writes(("bob.txt", "bob\n"))}
+    async with Scenario(tmp_path, scripts, merge="auto") as team:
+        await team.run("Write two files.")
+        words = [point.words for point in await rewinder(team).points()]
+        assert words == ["Write two files.", "(finished work of #1 comes in)", "(task #2 of bob: work of bob)"]
+        await rewinder(team).restore(3, force=True)
+    assert (tmp_path / "work/ann.txt").exists()
+    assert not (tmp_path / "work/bob.txt").exists()

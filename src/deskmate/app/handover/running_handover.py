@@ -1,21 +1,28 @@
 """The hand-over while the team runs: before the lead thinks, so that it sees the finished work of its teammates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from anyio import to_thread
 
 from deskmate.core.agent.entries import Noticed
-from deskmate.core.agent.merge_texts import handed_over, not_handed_over
+from deskmate.core.agent.merge_texts import handed_over, listed, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
 
 
 class RunningHandover:
-    """Hands the work of a team over if there is new work, or if it was not possible and the user spoke since."""
+    """Hands the work of a team over if there is new work, or if it was not possible and the user spoke since.
 
-    def __init__(self, handover: Callable[[], Handover]) -> None:
-        self._handover_of = handover
+    `checkpoint`: saves the files of the user first.
+    """
+
+    def __init__(
+        self, handover: Callable[[], Handover], checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
+    ) -> None:
+        self._handover_of, self._checkpoint = handover, checkpoint
+        self._handed = frozenset[int]()
         self._tried: tuple[frozenset[int], int] = (frozenset(), 0)
 
     async def look(self, board: BoardState, asked_at: int, writers: str) -> Noticed | None:
@@ -34,10 +41,14 @@ class RunningHandover:
         if writers:
             return not_handed_over(pending.branch, f"{writers}, so its files cannot be changed now")
         self._tried = (merged, asked_at)
+        if self._checkpoint:
+            tasks = listed([f"#{task}" for task in merged - self._handed])
+            await self._checkpoint(max(merged), f"(finished work of {tasks or pending.branch} comes in)")
         try:
             end = await to_thread.run_sync(handover.run)
         except DeskmateError as error:
             return not_handed_over(pending.branch, str(error))
         if isinstance(end, HandedOver):
+            self._handed = merged
             return handed_over(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else None
         return not_handed_over(end.branch, end.reason)

@@ -1,4 +1,4 @@
-"""Saves the files of the workspace before the lead acts on each message of the user."""
+"""Saves the files of the workspace before a message of the user is acted on, a task begins or work is handed over."""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio import to_thread
+from anyio import Lock, to_thread
 
 from deskmate.config import Settings, environment
 from deskmate.core.policy.redaction import Redaction
@@ -33,7 +33,7 @@ def team_checkpoints(place: Path, team: str, settings: Settings, sandbox: Sandbo
 
 def saving_of(
     place: Path, team: str, settings: Settings, sandbox: Sandbox, redaction: Redaction
-) -> Callable[[int], Coroutine[Any, Any, None]] | None:
+) -> Callable[[int, str], Coroutine[Any, Any, None]] | None:
     """Return what saves the files before the lead acts, or None if that is switched off or there are no files."""
     if not settings.checkpoints:
         return None
@@ -58,17 +58,24 @@ class Checkpointing:
 
     def __init__(self, checkpoints: Checkpoints, settings: Settings, founded: Callable[[], float]) -> None:
         self._checkpoints, self._settings, self._founded = checkpoints, settings, founded
-        self._saved = self._made = 0
+        self._saved, self._made = set[tuple[int, str]](), 0
+        # Two members may begin at once, and each checkpoint gets the next number.
+        self._turn = Lock()
         self._has_failed = False
 
-    async def make(self, entry: int) -> None:
-        """Save the files before the lead acts on the message in this entry, unless that is done."""
-        if entry == self._saved:
+    async def make(self, entry: int, before: str = "") -> None:
+        """Save the files before a member acts on what this entry of its transcript says, unless that is done.
+
+        `before`: what it says, in words. Empty for a message of the user to the lead.
+        """
+        if (entry, before) in self._saved:
             return
+        self._saved.add((entry, before))
         try:
-            await self._make(entry)
-            self._saved = entry
+            async with self._turn:
+                await self._make(entry, before)
         except ToolError as error:
+            self._saved.discard((entry, before))
             if not self._has_failed:
                 _LOG.warning("Your files are not saved before changes, so they cannot be restored: %s", error)
             self._has_failed = True
@@ -79,12 +86,13 @@ class Checkpointing:
         self._checkpoints.drop([point.number for point in points if point.at < founded])
         return [point for point in points if point.at >= founded]
 
-    async def _make(self, entry: int) -> None:
+    async def _make(self, entry: int, before: str) -> None:
         points = await to_thread.run_sync(self._own_points)
-        if any(point.entry == entry for point in points):
+        if not before and any(point.entry == entry for point in points):
             return
         saved = await self._checkpoints.save()
-        await to_thread.run_sync(partial(self._checkpoints.add, saved, entry=entry))
+        of_user = None if before else entry
+        await to_thread.run_sync(partial(self._checkpoints.add, saved, entry=of_user, before=before))
         if self._made % _PRUNE_EACH == 0:
             most, days = self._settings.checkpoints, self._settings.checkpoint_days
             await to_thread.run_sync(self._checkpoints.prune, most, days)

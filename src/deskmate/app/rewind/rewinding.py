@@ -37,10 +37,11 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 
 @frozen
 class RewindPoint:
-    """A checkpoint as it is listed. `words`: the message of the user that followed. `changed`: how many files differ.
+    """A checkpoint as it is listed. `words`: the message of the user, or what else followed.
 
-    `undoes`: it was made before the files of that checkpoint were restored. `left_out`: files that are not in it,
-    because they are too large or cannot be read. `secret`: files that are not in it, because they have a secret.
+    `changed`: how many files differ. `undoes`: it was made before the files of that checkpoint were restored.
+    `left_out`: files that are not in it, because they are too large or cannot be read. `secret`: files that are not in
+    it, because they have a secret.
     """
 
     number: int
@@ -103,7 +104,7 @@ class Rewinder:
 
     def _listed(self, point: Point, words: dict[int, str], now: Saved) -> RewindPoint:
         changed = len(self.checkpoints.changes(point.saved.tree, now.tree))
-        message, saved = words.get(point.entry or 0, ""), point.saved
+        message, saved = point.before or words.get(point.entry or 0, ""), point.saved
         return RewindPoint(point.number, point.at, message, changed, point.undoes, saved.left_out, saved.secret)
 
     async def preview(self, number: int) -> Preview:

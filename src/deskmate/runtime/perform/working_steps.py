@@ -1,14 +1,15 @@
 """The steps in which an agent works: ask the model, run calls, make room, and offer what it did without a task."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import takewhile
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Began, Entry, Overflowed, PicturesRefused
+from deskmate.core.agent.entries import Began, Overflowed, PicturesRefused, Took
 from deskmate.core.agent.merge_texts import listed
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.task_lines import one_line
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.status import WORKING, Idle, Working
 from deskmate.core.team.task_fields import NewTask
@@ -22,21 +23,32 @@ from deskmate.runtime.task_groups import task_group
 async def think(work: AgentWork, origin: Origin) -> None:
     """Ask the model and record its answer, or what was said of it when it is cut.
 
-    Meanwhile the files are saved, if the user said something since. Nothing acts on the answer before both are done.
+    Meanwhile the files are saved, if the user said something since or a task began. Nothing acts on the answer before
+    both are done.
     """
-    checkpoint, asked_at = work.parts.checkpoint, work.transcript.asked_at
-    if not checkpoint or not asked_at or _has_acted(work.transcript.entries, asked_at):
+    checkpoint = work.parts.checkpoint
+    beginnings = [*_beginnings(work)] if checkpoint else []
+    if not checkpoint or not beginnings:
         await _ask(work, origin)
         return
     async with task_group() as tasks:
-        tasks.start_soon(checkpoint, asked_at)
+        for entry, words in beginnings:
+            tasks.start_soon(checkpoint, entry, words)
         await _ask(work, origin)
 
 
-def _has_acted(entries: Sequence[tuple[int, Entry]], since: int) -> bool:
-    """Tell whether a call began after an entry. Then it is too late to save the files as they were."""
-    later = takewhile(lambda one: one[0] > since, reversed(entries))
-    return any(isinstance(entry, Began) for _, entry in later)
+def _beginnings(work: AgentWork) -> Iterator[tuple[int, str]]:
+    """Yield the entries since the last call began that files are saved before, and what they are in words.
+
+    After a call began, it is too late to save the files as they were.
+    """
+    asked_at = work.transcript.asked_at if work.is_lead else 0
+    for number, entry in takewhile(lambda one: not isinstance(one[1], Began), reversed(work.transcript.entries)):
+        if number == asked_at:
+            yield number, ""
+        if isinstance(entry, Took) and entry.changes is None:
+            task = work.team_state.board.state.tasks.get(entry.task)
+            yield number, f"(task #{entry.task} of {work.me.name}: {one_line(task.subject) if task else ''})"
 
 
 async def _ask(work: AgentWork, origin: Origin) -> None:

@@ -100,12 +100,12 @@ class CopyCheckpoints:
             return None
         return _SECRET if secrets_of(self._redaction, found.path, data) else self._keep(data)
 
-    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
+    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None, before: str = "") -> Point:
         """Make a checkpoint of saved files."""
         with self._locked():
             number = max((point.number for point in self.points()), default=0) + 1
-            point = Point(number, time.time(), saved, entry, undoes)
-            facts = {"at": point.at, **asdict(saved), "entry": entry, "undoes": undoes}
+            point = Point(number, time.time(), saved, entry, undoes, before)
+            facts = {"at": point.at, **asdict(saved), "entry": entry, "undoes": undoes, "before": before}
             self._replace(json.dumps(facts).encode(), POINTS, self._team, f"{number}.json")
         return point
 
@@ -265,7 +265,7 @@ def _points_in(folder: Path) -> Iterator[Point]:
         with contextlib.suppress(FileNotFoundError):
             facts = json.loads(file.read_bytes())
             saved = Saved(facts["tree"], tuple(facts["left_out"]), tuple(facts["secret"]))
-            yield Point(int(file.stem), facts["at"], saved, facts["entry"], facts["undoes"])
+            yield Point(int(file.stem), facts["at"], saved, facts["entry"], facts["undoes"], facts.get("before", ""))
 
 
 def _kind(old: _Entry | None, new: _Entry | None) -> ChangeKind:

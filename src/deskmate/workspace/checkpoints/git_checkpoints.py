@@ -84,15 +84,15 @@ class GitCheckpoints:
         found = secrets_of(self._redaction, path, read_file(self._workspace, path) or b"")
         return bool(found and found - secrets_of(self._redaction, "", self.content("HEAD", path) or b""))
 
-    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
+    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None, before: str = "") -> Point:
         """Make a checkpoint of saved files."""
         number = max((point.number for point in self.points()), default=0) + 1
-        facts = json.dumps({"entry": entry, "undoes": undoes, "left_out": saved.left_out, "secret": saved.secret})
-        message = f"Checkpoint {number} of team {self._team}\n\n{facts}\n"
+        facts = {"entry": entry, "undoes": undoes, "left_out": saved.left_out, "secret": saved.secret, "before": before}
+        message = f"Checkpoint {number} of team {self._team}\n\n{json.dumps(facts)}\n"
         commit = self._git.signing_as(_OURS).run("commit-tree", saved.tree, "-F", "-", text=message)[1].strip()
         # Only if there is none of this number.
         self._git.run("update-ref", self._ref(number), commit, "")
-        return Point(number, time.time(), saved, entry, undoes)
+        return Point(number, time.time(), saved, entry, undoes, before)
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
         """Return the files that differ between two trees, without other repositories in them."""
@@ -148,7 +148,9 @@ def _point(line: str) -> Point | None:
         facts = json.loads(body)
         left_out, secret = (tuple(map(str, facts[key])) for key in ("left_out", "secret"))
         entry, undoes = (None if facts[key] is None else int(facts[key]) for key in ("entry", "undoes"))
-        return Point(int(ref.rpartition("/")[2]), float(at), Saved(tree, left_out, secret), entry, undoes)
+        # Older checkpoints do not have it.
+        before = str(facts.get("before", ""))
+        return Point(int(ref.rpartition("/")[2]), float(at), Saved(tree, left_out, secret), entry, undoes, before)
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -28,7 +28,8 @@ class Saved:
 class Point:
     """A checkpoint. `entry`: the lead's entry with the message of the user that it was made before.
 
-    `undoes`: it was made before the files of that checkpoint were restored.
+    `undoes`: it was made before the files of that checkpoint were restored. `before`: what else it was made before,
+    such as a task, in words.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Point:
     saved: Saved
     entry: int | None = None
     undoes: int | None = None
+    before: str = ""
 
 
 class ChangeKind(StrEnum):
@@ -112,7 +114,7 @@ class Checkpoints(Protocol):
     async def save(self) -> Saved:
         """Save the files of the workspace as they are now. They are a checkpoint only after `add`."""
 
-    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None) -> Point:
+    def add(self, saved: Saved, *, entry: int | None = None, undoes: int | None = None, before: str = "") -> Point:
         """Make a checkpoint of saved files."""
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
