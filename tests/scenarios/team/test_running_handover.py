@@ -1,5 +1,7 @@
 """The finished work of teammates with their own trees, in the lead's workspace while the team runs."""
 
+import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +15,11 @@ from deskmate.testing.team_run import TeamRun
 from deskmate.testing.team_scripts import MemberScript, add_task, in_turn, run_command, spawn
 from tests.app.rewind.rewind_story import rewinder
 from tests.scenarios.team.test_own_trees import BRANCH, git, lead, repository, seen, writes
+from tests.warm_program import run_deskmate
+from tests.workspace.trees.deadly_git import DeadlyGit
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
+SOAK = bool(os.environ.get("DESKMATE_SOAK"))
 LOOK = "cat ann.txt bob.txt"
 
 
@@ -117,3 +122,20 @@ async def test_files_are_saved_before_a_task_in_the_users_folder_and_before_work
         await rewinder(team).restore(3, force=True)
     assert (tmp_path / "work/ann.txt").exists()
     assert not (tmp_path / "work/bob.txt").exists()
+
+
+@pytest.mark.parametrize("step", random.Random("hand-over").sample(range(10, 30), 20 if SOAK else 2))
+async def test_a_hand_over_that_was_killed_is_finished_before_the_lead_thinks_again(tmp_path: Path, step: int) -> None:
+    repository(tmp_path / "work")
+    scripts = {LEAD: lead("ann"), "ann": writes(("ann.txt", "ann\n"))}
+    async with Scenario(tmp_path, scripts, merge="leave") as team:
+        await team.run("Write a file.")
+    environ = {"HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": "sk-test", "PATH": os.environ["PATH"]}
+    git_ = DeadlyGit(tmp_path / "bin", environ)
+    git_.kill_at(after=step)
+    assert run_deskmate(["merge"], folder=tmp_path / "work", env=git_.environ).returncode in (-9, 0)
+    async with Scenario(tmp_path, {LEAD: in_turn(*[Say("I look.")] * 9)}, merge="auto") as team:
+        await team.resume("Look.")
+    assert git(tmp_path / "work", "ls-tree", "--name-only", "trunk").split() == ["ann.txt", "list.txt"]
+    assert git(tmp_path / "work", "status", "--porcelain", "--", ".", ":!.teams") == "?? draft.txt\n"
+    assert not list((tmp_path / "work/.git").rglob("*.lock"))
