@@ -108,7 +108,7 @@ def test_the_branch_of_a_team_that_is_gone_can_be_merged(
 
 def test_a_run_leaves_the_branch_and_says_how_to_merge_it(repository: TreeRepository, env: Env) -> None:
     repository.merge_work({"ann.txt": "ann\n"})
-    ended = run_command("-C", str(repository.root), "run", "go", app=FakeApp(outcome=ANSWER), env=env)
+    ended = run_command("-C", str(repository.root), "run", "go", "--merge", "ask", app=FakeApp(outcome=ANSWER), env=env)
     assert f"{BRANCH} has 2 commits that are not in trunk yet\n" in ended.stderr
     assert f"deskmate -C {repository.root} merge main\n" in ended.stderr
     assert not (repository.root / "ann.txt").exists()

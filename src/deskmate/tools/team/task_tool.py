@@ -47,7 +47,7 @@ class TaskToolArguments(Arguments):
     model: str = Field("", description="a model other than yours")
     mode: Mode | None = Field(None, description="permissions of the teammate, never wider than yours")
     isolation: Annotated[Isolation, BeforeValidator(_isolation)] | None = Field(
-        None, description="own: a copy of the repository"
+        None, description="own: a copy of the repository, shared: your folder"
     )
     plan_mode_required: bool = Field(
         False, description="the teammate plans first, and works after you approve its plan"
