@@ -58,7 +58,6 @@ LEAD: list[Line] = [
     SummaryDropped(),
     SummaryRequested(focus="the schema"),
     Overflowed(),
-    Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
     PicturesRefused(names=("shot.png",)),
     Noticed(text="You lead team 'web' now.", away="web", roster=2),
     Heard(box="mail/lead", after=1, upto=2, mail=(ASKED.body(),), team="demo"),
@@ -80,6 +79,7 @@ LEAD: list[Line] = [
     ),
     Hooked(event="UserPromptSubmit", about="user:1", decision="deny", reason="no keys here", withheld=("user:1",)),
     Hooked(event="PostToolUse", about="lead:3.0", stop="the disk is full"),
+    Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
 ]
 USER: list[Line] = [QUESTION]
 

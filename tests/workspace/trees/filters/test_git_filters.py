@@ -12,7 +12,7 @@ from deskmate.core.policy.redaction import SHAPES
 from deskmate.errors import ToolError
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.trees.handover import HandedOver, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, NotHandedOver
 from deskmate.workspace.trees.team_trees import TeamTrees
 from tests.workspace.trees.tree_repository import FREE, TreeRepository
 

@@ -11,7 +11,7 @@ from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.policy.redaction import SHAPES
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.trees.handover import HandedOver, Handover, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver
 from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 from tests.workspace.trees.tree_repository import FREE

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from deskmate.core.agent.merge_texts import MergeConflict
-from deskmate.workspace.trees.handover import HandedOver, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, NotHandedOver
 from tests.workspace.trees.odd.round_trip import RoundTrip, commit, git, new, status
 
 pytestmark = pytest.mark.behaviour("worktree")

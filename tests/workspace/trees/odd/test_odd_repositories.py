@@ -11,7 +11,7 @@ import pytest
 
 from deskmate.errors import ToolError
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.trees.handover import HandedOver, NotHandedOver
+from deskmate.workspace.trees.handover.branch_handover import HandedOver, NotHandedOver
 from tests.workspace.trees.odd.round_trip import RoundTrip, commit, git, new, status
 
 pytestmark = pytest.mark.behaviour("worktree")
