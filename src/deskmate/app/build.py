@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from deskmate.app.handover.running_handover import RunningHandover
+from deskmate.app.handover.running_handover import hand_over_of
 from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of
@@ -27,7 +27,6 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.core.team.status import WORKING
-from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
@@ -54,7 +53,6 @@ from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.trees.handover.branch_handover import Handover
 from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -237,20 +235,12 @@ class TeamParts:
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
             checkpoint=self.checkpoint if kind is AgentKind.LEAD or (me.takes_any_task and not me.isolated) else None,
-            hand_over=self._hand_over() if kind is AgentKind.LEAD else None,
+            hand_over=hand_over_of(self.team_state, self.settings, self.places, self.checkpoint)
+            if kind is AgentKind.LEAD
+            else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
         )
-
-    def _hand_over(self) -> Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None:
-        """Return what hands the work of the team over while it runs, or None if the user does not want that."""
-        if self.settings.merge != "auto":
-            return None
-
-        def handover() -> Handover:
-            return Handover(self.places, self.team_state.roster.state.team, self.places.workspace)
-
-        return RunningHandover(handover, self.checkpoint).look
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
         """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""

@@ -1,15 +1,18 @@
 """The hand-over while the team runs: before the lead thinks, so that it sees the finished work of its teammates."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeAlias
 
 from anyio import to_thread
 
+from deskmate.config import Settings
 from deskmate.core.agent.entries import Noticed
 from deskmate.core.agent.merge_texts import handed_over, listed, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
+from deskmate.runtime.team_state import TeamState
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
+from deskmate.workspace.trees.tree_places import TreePlaces
 
 
 class RunningHandover:
@@ -52,3 +55,23 @@ class RunningHandover:
             self._handed = merged
             return handed_over(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else None
         return not_handed_over(end.branch, end.reason)
+
+
+HandOver: TypeAlias = Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
+
+
+def hand_over_of(
+    team_state: TeamState,
+    settings: Settings,
+    places: TreePlaces,
+    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None,
+) -> HandOver | None:
+    """Return what hands the work of a team over while it runs, or None if the user does not want that."""
+    if settings.merge != "auto":
+        return None
+
+    def handover() -> Handover:
+        # The roster may not be read before the team runs.
+        return Handover(places, team_state.roster.state.team, places.workspace)
+
+    return RunningHandover(handover, checkpoint).look
