@@ -19,7 +19,7 @@ KINDS = set(AgentKind)
 
 
 def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:
-    others = ["summary", "reminder", "running", "dismissed", "no_result", f"tools/{RESULT_TOOL}"]
+    others = ["init", "summary", "reminder", "running", "dismissed", "no_result", f"tools/{RESULT_TOOL}"]
     assert sorted([*PROMPTS, *others, *(f"tools/{name}" for name in TOOLS)]) == FILES
 
 

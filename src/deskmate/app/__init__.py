@@ -11,6 +11,7 @@ demo_team         the demo: a team that plays a script
 user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
 user_answers      the user's answers to questions, first words to the lead, and messages to all
 question_answers  open questions answered from any shell
+commands          commands that a person sends by name
 sessions          what every session has
 parts             what agents are given that depends on the settings
 attach            a second screen on a team that another process runs

@@ -8,6 +8,7 @@ from pathlib import Path
 from deskmate.app.parts.provider_models import check_model, check_price
 from deskmate.config import Settings, choose_model
 from deskmate.core.agent.work_mode import RESULT_TOOL
+from deskmate.core.commands.command_prompts import CommandPrompt
 from deskmate.core.log.names import LEAD, USER, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import TOOLS, AgentType
@@ -49,11 +50,12 @@ class Teammate:
 class RunRequest:
     """What to run. `workspace`: the folder to work in. By default it is found from the current folder.
 
-    `goal`: the user's first words, if any. `images`: files with images to send with them. `continues`: continue the
-    named team, or the last one with a message. If false, start a new team, with that name if one is given. `numbered`:
-    the name is that of all runs of a program. A new team gets the first free of NAME, NAME-2, …, and the last one of
-    these is continued. `consent`: which files of the workspace are used. `watched`: a person sees what happens as it
-    happens.
+    `goal`: the user's first words, if any. `prompt`: the command that they are, if they are one, and `mentioned`: the
+    files that it mentions. `typed`: what a conversation begins with, as if it was typed there. `images`: files with
+    images to send with the first words. `continues`: continue the named team, or the last one with a message. If false,
+    start a new team, with that name if one is given. `numbered`: the name is that of all runs of a program. A new team
+    gets the first free of NAME, NAME-2, …, and the last one of these is continued. `consent`: which files of the
+    workspace are used. `watched`: a person sees what happens as it happens.
 
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
@@ -68,6 +70,9 @@ class RunRequest:
     continues: bool = False
     numbered: bool = False
     images: tuple[Path, ...] = ()
+    prompt: CommandPrompt | None = None
+    mentioned: tuple[str, ...] = ()
+    typed: str = ""
     consent: Consent = NO_CONSENT
     watched: bool = True
     tools: tuple[Tool, ...] = ()

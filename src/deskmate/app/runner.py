@@ -12,7 +12,8 @@ from anyio import CancelScope
 
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.app.cleanup import give_up_abandoned
-from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.commands.first_prompt import tell_first
+from deskmate.app.image_files import read_images
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request, set_up
@@ -143,11 +144,11 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
     async with client, new_home(place, request, feed) as teams:
-        await _permit(teams.first, request, mode, sandbox, attended=attended)
-        await set_up(teams.first, request)
-        # At once, so that a kill from now on does not lose it.
-        await tell(teams.first, request.goal, await keep_images(place, teams.home, LEAD, images))
         try:
+            await _permit(teams.first, request, mode, sandbox, attended=attended)
+            await set_up(teams.first, request)
+            # At once, so that a kill from now on does not lose it.
+            await tell_first(place, teams.home, teams.first, request, sandbox, images)
             yield await _team_parts(place, request, client, sandbox, teams), teams
         finally:
             with CancelScope(shield=True):
@@ -176,8 +177,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
             raise Refused(f"Team '{name}' was never started", 'To start a team, run: deskmate run "GOAL"')
         await _go_on(place, request, sandbox, first, attended=attended)
         await set_up(first, request)
-        # At once, so that a kill from now on does not lose it.
-        await tell(first, request.goal, await keep_images(place, name, LEAD, images))
+        await tell_first(place, name, first, request, sandbox, images)
         if await teams.reopen():
             await _go_on(place, request, sandbox, teams.current, attended=attended)
         yield await _team_parts(place, request, client, sandbox, teams), teams

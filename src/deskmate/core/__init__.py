@@ -11,5 +11,6 @@ agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 policy           permission rules, secrets and trusted files
 profiles         agent types, and the files that describe them
+commands         prompts that a person sends by name
 prompt           what a model is asked, and how its context is kept small
 """

@@ -1,4 +1,4 @@
-"""Notes, settings, skills and agent files of a workspace, and what an agent is told about its environment.
+"""Notes, settings, skills, agent files and commands of a workspace, and what an agent is told about its environment.
 
 Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
 which of them count. Skills in the user's own folders are read here, too.
@@ -11,7 +11,16 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.policy.trusted_files import AGENT_FOLDERS, NOTES, SETTINGS, SKILL, SKILL_FOLDERS, Definition
+from deskmate.core.commands.command_files import MOST_FOLDERS
+from deskmate.core.policy.trusted_files import (
+    AGENT_FOLDERS,
+    COMMAND_FOLDERS,
+    NOTES,
+    SETTINGS,
+    SKILL,
+    SKILL_FOLDERS,
+    Definition,
+)
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
@@ -25,26 +34,28 @@ MOST_BYTES = 256_000
 MOST_FILES = 100
 # Longer than any path or branch name.
 _MOST_OF_GIT = 4096
+_FOLDERS = (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS, *COMMAND_FOLDERS)
+# More entries of a folder of commands are not looked at.
+_MOST_LISTED = 5_000
 _LOG = logging.getLogger(__name__)
 
 
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    there = (path for path in (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS) if os.path.lexists(workspace / path))
+    there = (path for path in _FOLDERS if os.path.lexists(workspace / path))
     return [*([notes] if notes else []), *there]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
-    """Return the definitions of a workspace: the notes nearest to a folder, settings, skills, agent files.
+    """Return the definitions of a workspace: the notes nearest to a folder, and everything in its own folders.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
-    others = definitions_at(
-        workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace), *_agent_paths(workspace)]
-    )
-    return (*([notes] if notes else []), *others)
+    own = _there(workspace, [SETTINGS])
+    paths = [*own, *_skill_paths(workspace), *_agent_paths(workspace), *_command_paths(workspace)]
+    return (*([notes] if notes else []), *definitions_at(workspace, paths))
 
 
 def definitions_at(workspace: Path, paths: Iterable[str]) -> tuple[Definition, ...]:
@@ -85,8 +96,30 @@ def _agent_paths(workspace: Path) -> Iterator[str]:
         yield from first_files([f"{folder}/{name}" for name in names], folder, "agent files")
 
 
+def _command_paths(workspace: Path) -> Iterator[str]:
+    for folder in COMMAND_FOLDERS:
+        yield from (f"{folder}/{path}" for path in command_paths(workspace / folder, folder))
+
+
+def command_paths(place: Path, shown: str) -> list[str]:
+    """Return the paths of the command files in a folder and in its folders. Links to folders are not followed."""
+    found, left = list[str](), _MOST_LISTED
+    for here, folders, files in os.walk(place):
+        below = os.path.relpath(here, place)
+        above = "" if below == "." else f"{below}/"
+        if above.count("/") >= MOST_FOLDERS:
+            folders.clear()
+        folders.sort()
+        found += (f"{above}{name}" for name in files[:left] if is_agent_file(name))
+        left -= len(folders) + len(files)
+        if left <= 0:
+            _LOG.warning("%s has more than %d entries. The rest is not used.", shown, _MOST_LISTED)
+            break
+    return first_files(sorted(found), shown, "commands")
+
+
 def is_agent_file(name: str) -> bool:
-    """Tell whether a file with this name in a folder of agent files is one."""
+    """Tell whether a file with this name in a folder of agent files or commands is one."""
     return name.endswith(".md") and name.lower() != "readme.md"
 
 

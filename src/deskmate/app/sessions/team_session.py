@@ -7,7 +7,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -40,6 +40,9 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
+if TYPE_CHECKING:
+    from deskmate.app.commands.lead_shell import LeadShell
+
 
 class TeamSession(ABC):
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
@@ -48,7 +51,8 @@ class TeamSession(ABC):
     `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
     """
 
-    def __init__(self, team_state: TeamState, files: Workspace) -> None:
+    def __init__(self, team_state: TeamState, files: Workspace, runs_as: str = LEAD) -> None:
+        self._runs_as = runs_as
         self._shown, self._files = ShownTeam(team_state), files
         self.events, self.find = EventSource(self), files.find
         team_state.feed.listen(self.events.hear)
@@ -85,6 +89,11 @@ class TeamSession(ABC):
     def consent(self) -> Consent:
         """Which files of the workspace it uses, as far as this process knows."""
         return NO_CONSENT
+
+    @property
+    @abstractmethod
+    def confined(self) -> bool:
+        """Whether commands in the workspace are confined to it."""
 
     @property
     @abstractmethod
@@ -228,6 +237,14 @@ class TeamSession(ABC):
         team_state = self._team_state
         rules = (*self.settings.rules, *team_state.roster.state.rules)
         return await read_mentioned(paths, self._files, rules, team_state.writer.redaction)
+
+    @property
+    def lead_shell(self) -> "LeadShell":
+        """What judges and runs the shell commands of a prompt as the lead's own."""
+        # Imported here because loading it would slow down every start.
+        from deskmate.app.commands.lead_shell import LeadShell
+
+        return LeadShell(self._team_state, self._files, self.settings.rules, self.confined, self._runs_as)
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Send text to every member of the team. Return who was reached."""

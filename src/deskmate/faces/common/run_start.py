@@ -13,6 +13,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.commands.first_line import with_typed_command
 from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
@@ -48,12 +49,15 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     request = _with_images(request)
     here = at_terminal()
     consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
-    return None if consent is None else replace(request.with_consent(consent), watched=here)
+    if consent is None:
+        return None
+    return with_typed_command(replace(request.with_consent(consent), watched=here))
 
 
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
-    return _with_images(replace(request, goal=words or None, team=None, continues=False))
+    following = replace(request, goal=words or None, typed="", team=None, continues=False)
+    return with_typed_command(_with_images(following))
 
 
 def _with_images(request: RunRequest) -> RunRequest:
@@ -78,10 +82,10 @@ def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> 
         warn(str(error))
         chosen = None
     if chosen is not None:
-        return replace(request, goal=None, images=(), team=chosen.name, continues=True), bool(chosen.live)
+        return replace(request, goal=None, typed="", images=(), team=chosen.name, continues=True), bool(chosen.live)
     if team is None:
         return next_request(request, ""), False
-    return replace(request, goal=None, images=(), team=team, continues=True), attaches
+    return replace(request, goal=None, typed="", images=(), team=team, continues=True), attaches
 
 
 def model_of(request: RunRequest) -> str:

@@ -51,9 +51,10 @@ def addressed(text: str, to: str, workspace: Path) -> str:
 class DeskmateApp(App[None]):
     """A session on a screen.
 
-    `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
-    `theme`: as in the settings. `next_words`: after /clear, what to say first to the next team, if anything. None if no
-    team follows. `picks`: after /resume, the user chooses the team that follows.
+    `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time. `theme`:
+    as in the settings. `typed`: what to carry out first, as if it was typed. `next_words`: after /clear, what to say
+    first to the next team, if anything. None if no team follows. `picks`: after /resume, the user chooses the team that
+    follows.
     """
 
     CSS_PATH = "screen.tcss"
@@ -76,6 +77,7 @@ class DeskmateApp(App[None]):
         keep: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
         theme: str = "auto",
+        typed: str = "",
     ) -> None:
         tell_alt_keys_apart()
         super().__init__(ansi_color=None if wants_colour(environment()) else True)
@@ -83,7 +85,7 @@ class DeskmateApp(App[None]):
         for one in THEMES:
             self.register_theme(one)
         self.theme = theme_for(theme, environment())
-        self._session, self._keep, self._now = session, keep, now
+        self._session, self._keep, self._now, self._typed = session, keep, now, typed
         self._team = TeamScreen(session, feed, before, now)
         watch = self._team.watching.show_command
         actions = FaceActions(self.copy_to_clipboard, self._choose_theme, watch, picks=True)
@@ -132,7 +134,9 @@ class DeskmateApp(App[None]):
         await super().on_event(event)
 
     def on_ready(self) -> None:
-        """Take in what was typed while the screen started."""
+        """Take in what was typed before and while the screen started."""
+        if self._typed:
+            self._do(self._carry_out(self._typed))
         early, self._early = self._early or [], None
         for event in early:
             self.post_message(event)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 
 from deskmate.app.parts.usable_types import list_types
+from deskmate.core.commands.command_words import TypedCommand
 from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
-from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, nearest
+from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named
 from deskmate.faces.common.chat.completions import begins_with_path, is_path
 from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
@@ -37,6 +38,8 @@ from deskmate.faces.common.chat.user_commands import (
     note_in,
     without_sign,
 )
+from deskmate.faces.common.commands.command_help import help_lines, unknown_command
+from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPrompt
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
@@ -101,6 +104,7 @@ class Talk:
     ) -> None:
         self._session, self._cells, self._actions = session, cells, actions
         self.answers, self.commands = TypedAnswers(session), UserCommands(session.workspace)
+        self._sender = CommandSender(session, self.commands)
 
     async def carry_out(self, line: str) -> Feedback:
         """Carry out a typed line. If that is not possible, nothing changes and the feedback says why."""
@@ -160,15 +164,26 @@ class Talk:
         """What means somebody on the team after an `@`, even if a file has the same name."""
         return {ALL, *(member.name for member in self._session.members)}
 
-    async def _speak(self, words: str, to: str) -> Lines:
-        """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
+    async def _send(self, ready: ReadyPrompt | list[str]) -> Lines:
+        """Send a prompt to the lead, and return lines about it. Return the lines of a question as they are."""
+        if isinstance(ready, list):
+            return _lines(ready)
+        sent = await self._speak(ready.prompt.words, LEAD, ready.frames)
+        return [*_lines(ready.lines(whole=self._actions.watch is None)), *sent]
+
+    async def _speak(self, words: str, to: str, frames: tuple[str, ...] | None = None) -> Lines:
+        """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open.
+
+        `frames`: what else a command from a file sends. Its words answer nothing.
+        """
         images = images_in(words, self._session.workspace)
         paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
-        short = None if images or paths else short_answer(words)
+        short = None if images or paths or frames is not None else short_answer(words)
         if short and (answered := await self.answers.answer_short(*short, to)) is not None:
             return _lines(answered)
         files = await self._session.mentioned(paths)
-        content = self.commands.with_news(words, *(file.frame for file in files.attached)) if to == LEAD else words
+        added = (*(frames or ()), *(file.frame for file in files.attached))
+        content = self.commands.with_news(words, *added) if to == LEAD else words
         await self._session.say(content, to=to, images=images)
         if to == LEAD:
             self.commands.told()
@@ -203,7 +218,7 @@ class Talk:
         name, rest = _parted(text[1:])
         command = command_named(name)
         if command is None:
-            raise _unknown(name)
+            return await self._send(await self._prepared(TypedCommand(name, rest.strip())))
         words = rest.split()
         if not command.fits(words):
             raise usage_error(command)
@@ -230,11 +245,21 @@ class Talk:
                 return _lines(await merge_lines(self._session))
             case "rewind":
                 return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
+            case "init":
+                return await self._send(await self._prepared(TypedCommand(command.name, rest.strip())))
+            case "run":
+                return await self._send(await self._sender.go_on())
             case "compact":
                 await self._session.make_room(rest)
                 return _plain("The lead's conversation will be summarised as soon as no tool call is running")
             case shown:
                 return await self._show(shown, words)
+
+    async def _prepared(self, typed: TypedCommand) -> ReadyPrompt | list[str]:
+        custom = await self._sender.named(typed.name)
+        if custom is None:
+            raise unknown_command(typed.name, self._sender.list.listed)
+        return await self._sender.begin(custom, typed)
 
     # -- what is shown ----------------------------------------------------------------------------
 
@@ -274,7 +299,7 @@ class Talk:
                 shown = [line for one in session.questions for line in self.answers.question(one)]
                 return shown or _plain("No question is open")
             case _:
-                return _help(sheet)
+                return help_lines(await self._sender.list.load(), sheet)
 
     async def _diff(self, wanted: str) -> Lines:
         """Return the changes in the branch of the team, if it has one, and what members changed in the user's files."""
@@ -336,14 +361,6 @@ class Talk:
         return self._actions.theme(name)
 
 
-def _unknown(name: str) -> Refused:
-    """Return the error for a command that does not exist, in one line."""
-    near = nearest(name)
-    return Refused(
-        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
-    )
-
-
 def _parted(text: str) -> tuple[str, str]:
     """Return the first word of a text, and the rest as it was typed."""
     word, *rest = text.split(None, 1) or [""]
@@ -360,15 +377,3 @@ def _plain(text: str) -> Lines:
 
 def _damage(damage: tuple[str, ...]) -> Lines:
     return [(Cell(one_line(f"damaged: {words}")),) for words in damage]
-
-
-def _help(sheet: Sheet) -> Lines:
-    words = [["WORDS", "send a message to the lead"], ["@NAME WORDS", "send a message to a teammate"]]
-    words.append(["@all WORDS", "send a message to everybody on the team"])
-    words.append(["@FILE", "attach a file of the workspace, anywhere in a message to the lead"])
-    rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
-    rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
-    rows += [["#NOTE", "add a note to the project's notes"]]
-    return sheet.lines(
-        [*rows, ["//WORDS, @@WORDS", "send a message that begins with / or @; !! and ## work the same way"]], gives=1
-    )

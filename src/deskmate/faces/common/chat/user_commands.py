@@ -6,7 +6,8 @@ The lead gets it as data in a frame, which nothing inside can close.
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
@@ -55,6 +56,7 @@ class UserCommands:
         self._untold: deque[str] = deque(maxlen=_MOST_TOLD)
         self._running: Process | None = None
         self._asked_to_stop = False
+        self._scope: anyio.CancelScope | None = None
 
     def with_news(self, words: str, *frames: str) -> str:
         """Return a message to the lead, with what it was not told yet and with other frames."""
@@ -68,8 +70,20 @@ class UserCommands:
         """Tell the lead with the next message what the user did."""
         self._untold.append(replace(command, output=_last(command.output)).frame)
 
+    @contextmanager
+    def stops(self, scope: anyio.CancelScope) -> Iterator[None]:
+        """Let the user stop other work in the same way: `stop` cancels its scope."""
+        self._scope = scope
+        try:
+            yield
+        finally:
+            self._scope = None
+
     def stop(self) -> bool:
         """Stop the running command, the second time by force. Return whether there is one."""
+        if self._scope is not None:
+            self._scope.cancel()
+            return True
         if self._running is None:
             return False
         number = signal.SIGKILL if self._asked_to_stop else signal.SIGTERM

@@ -1,0 +1,7 @@
+"""Commands from files, and prompts that are built in, in a conversation.
+
+command_list    which ones there are, for menus and for help
+command_help    everything that can be typed
+command_sender  a command as it is sent, after its shell commands ran
+first_line      first words that are a command
+"""
