@@ -73,6 +73,7 @@ ROSTER: list[Line] = [
         custom_type="code-reviewer",
         instructions="Read the diff.\n\nSay what is wrong: größer 漢字.",
         tools=("read_file", "grep"),
+        skills=("release",),
         colour="magenta",
         role="code-reviewer",
         prompt="Review task 1.",

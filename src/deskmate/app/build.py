@@ -1,7 +1,7 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, notes_of, skills_of
+from deskmate.trust.project_files import environment_of, notes_of, skill_folders, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
@@ -68,7 +68,8 @@ class TeamParts:
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
-    `profiles`: the agent types that files describe, where the lead runs.
+    `profiles`: the agent types that files describe, where the lead runs. `skill_folders`: where the files of all skills
+    are, with links resolved.
     """
 
     team: str
@@ -81,6 +82,7 @@ class TeamParts:
     skills: dict[str, Skill]
     sandbox: Sandbox
     places: TreePlaces
+    skill_folders: tuple[Path, ...] = ()
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
@@ -105,7 +107,8 @@ class TeamParts:
         """Return the parts of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
-        parts = self._parts(member, model=joined.model if joined else None)
+        skills = joined.skills if joined else None
+        parts = self._parts(member, model=joined.model if joined else None, skills=skills)
         workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
         parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
         own = {"custom_type": joined.custom_type or "", "instructions": joined.instructions or ""} if joined else {}
@@ -160,12 +163,19 @@ class TeamParts:
         team = self.team if name == LEAD else self.team_state.roster.state.team
         redaction = self.team_state.writer.redaction
         return LocalWorkspace(
-            Path(self.workspace.root), team, name, environ=environment(), sandbox=self.sandbox, redaction=redaction
+            Path(self.workspace.root),
+            team,
+            name,
+            environ=environment(),
+            sandbox=self.sandbox,
+            redaction=redaction,
+            skills=self.skill_folders,
         )
 
     @property
     def _trees(self) -> TeamTrees:
-        return trees_of(self.team_state, self.settings, self.places, Path(self.workspace.root), self.sandbox)
+        records = Path(self.workspace.root)
+        return trees_of(self.team_state, self.settings, self.places, records, self.sandbox, self.skill_folders)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
@@ -196,15 +206,17 @@ class TeamParts:
     def subagent(self, call: str, prompt: str, profile: AgentProfile) -> tuple[AgentParts, Started]:
         """Return the parts of a subagent and its first entry."""
         me = Member(call, AgentKind.SUBAGENT, profile.reach, "", "", None, WORKING, base_tools=profile.tools)
-        parts = self._parts(me, model=profile.model)
+        parts = self._parts(me, model=profile.model, skills=profile.skills)
         makings = self._makings(
             me, parts, custom_type=profile.name if profile.prompt else "", instructions=profile.prompt
         )
         return parts, Started(name=call, prompt=prompt, made_of=makings)
 
-    def _parts(self, me: Member, *, model: str | None = None) -> AgentParts:
+    def _parts(self, me: Member, *, model: str | None = None, skills: Sequence[str] | None = None) -> AgentParts:
+        """Return the parts of an agent. `skills`: the names of its skills, None for all."""
         name, kind = me.name, me.kind
-        names = [tool for tool in me.tools() if self.skills or tool != "Skill"]
+        own_skills = {name: one for name, one in self.skills.items() if skills is None or name in skills}
+        names = [tool for tool in me.tools() if own_skills or tool != "Skill"]
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         is_limited = me.agent_type is not AgentType.GENERAL or me.base_tools is not None
@@ -218,7 +230,7 @@ class TeamParts:
             tools=tools,
             specs=tools.specs,
             workspace=self.workspace,
-            skills=self.skills,
+            skills=own_skills,
             profiles=self.profiles,
             subagents=self.subagent if kind is AgentKind.LEAD else None,
             hires=self.hires,
@@ -253,7 +265,7 @@ class TeamParts:
             environment=self.environment.model_copy(update=seen),
             notes=notes,
             notes_file=file,
-            skills=self.skills.values(),
+            skills=parts.skills.values(),
             custom_type=custom_type,
             instructions=instructions,
             types=self.profiles.values() if me.kind is AgentKind.LEAD else (),
@@ -313,17 +325,26 @@ def team_parts_of(
     consent: Consent = NO_CONSENT,
 ) -> TeamParts:
     """Return what the agents of a team work with. `consent`: what of the workspace is used, by default nothing."""
+    skills = skills_of(consent.definitions, place, settings.skill_folders)
+    folders = skill_folders(skills.values(), place)
     return TeamParts(
         team=team,
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),
         settings=settings,
         team_state=team_state,
         workspace=LocalWorkspace(
-            place, team, LEAD, environ=environment(), sandbox=sandbox, redaction=team_state.writer.redaction
+            place,
+            team,
+            LEAD,
+            environ=environment(),
+            sandbox=sandbox,
+            redaction=team_state.writer.redaction,
+            skills=folders,
         ),
         environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
-        skills=skills_of(consent.definitions, place, settings.skill_folders),
+        skills=skills,
+        skill_folders=folders,
         sandbox=sandbox,
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),

@@ -25,6 +25,7 @@ from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
 from deskmate.fs.safe_files import read_regular
+from deskmate.trust.folders import holds_home
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
@@ -167,6 +168,12 @@ def skills_of(definitions: Iterable[Definition], workspace: Path, own: Iterable[
     return _by_name((*(found for folder in folders for found in _own_skills(folder)), *read))
 
 
+def skill_folders(skills: Iterable[Skill], workspace: Path) -> tuple[Path, ...]:
+    """Return the folders of skills, with links resolved. A skill folder that contains more than a skill is left out."""
+    found = dict.fromkeys(Path(os.path.realpath(skill.folder)) for skill in skills)
+    return tuple(one for one in found if not holds_home(one) and not workspace.is_relative_to(one))
+
+
 def _is_skill(path: PurePosixPath) -> bool:
     return path.name == SKILL and str(path.parent.parent) in SKILL_FOLDERS
 
@@ -176,11 +183,12 @@ def _own_skills(folder: Path) -> Iterator[tuple[str, str]]:
     for path in first_files(list(filter(os.path.lexists, paths)), str(folder), "skills"):
         try:
             # The real path, because many users keep skills elsewhere and have links here.
-            data = read_regular(os.path.realpath(path), MOST_BYTES)
+            file = os.path.realpath(path)
+            data = read_regular(file, MOST_BYTES)
         except OSError as error:
             _LOG.warning("Skipping a skill: %s: %s", path, error.strerror)
         else:
-            yield data.decode(errors="replace"), os.path.dirname(path)
+            yield data.decode(errors="replace"), os.path.dirname(file)
 
 
 def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:

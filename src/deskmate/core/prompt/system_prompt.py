@@ -20,8 +20,8 @@ from deskmate.errors import BadInput
 from deskmate.texts import filled
 
 NOTES_CAP = 32 * 1024
-# In characters. Agent types after that are listed by name alone.
-_TYPES_CAP = 8_000
+# In characters. Agent types and skills after that are listed by name alone.
+_TYPES_CAP = _SKILLS_CAP = 8_000
 EDITING = frozenset({"bash", "write_file", "edit_file"})
 _READS = "You are read-only: you have no tools that change files or run commands."
 READ_ONLY: Mapping[AgentKind, str] = {
@@ -154,8 +154,8 @@ def _values(parts: _Makings) -> dict[str, str]:
         "workspace": _line(parts.environment.workspace),
         "branch": _line(parts.environment.merges_into or ""),
         "members": ", ".join(others) or "nobody yet",
-        "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
-        "types": "\n".join([f"<{TYPES}>", *_types(parts.types), f"</{TYPES}>"]) if parts.types else "",
+        "skills": "\n".join(_listed(parts.skills, _SKILLS_CAP)),
+        "types": "\n".join([f"<{TYPES}>", *_listed(parts.types, _TYPES_CAP), f"</{TYPES}>"]) if parts.types else "",
         "instructions": _instructions(parts),
         "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
         "notes": _notes(parts),
@@ -212,10 +212,10 @@ def _instructions(parts: _Makings) -> str:
     return f"{tag}\n{body}\n</{INSTRUCTIONS}>" if body else ""
 
 
-def _types(types: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each agent type, and one line with the names of those that do not fit."""
-    left, unfitting = _TYPES_CAP, []
-    for name, text in types.items():
+def _listed(texts: Mapping[str, str], cap: int) -> Iterator[str]:
+    """Yield a line for each agent type or skill, and one line with the names of those that do not fit."""
+    left, unfitting = cap, []
+    for name, text in texts.items():
         line = f"- {name}: {_line(text)}"
         left -= len(line)
         if left >= 0:
