@@ -51,6 +51,7 @@ from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.project_files import environment_of, notes_of, skill_folders, skills_of
 from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.user_notes import team_notes, user_notes
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.team_trees import TeamTrees
@@ -68,8 +69,8 @@ class TeamParts:
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
     teammates have trees of their own. `checkpoint`: saves the files before the lead acts on a message of the user.
-    `profiles`: the agent types that files describe, where the lead runs. `skill_folders`: where the files of all skills
-    are, with links resolved.
+    `memory`: notes of the user, and of earlier teams here. `profiles`: the agent types that files describe, where the
+    lead runs. `skill_folders`: where the files of all skills are, with links resolved.
     """
 
     team: str
@@ -83,6 +84,7 @@ class TeamParts:
     sandbox: Sandbox
     places: TreePlaces
     skill_folders: tuple[Path, ...] = ()
+    memory: tuple[str, str] = ("", "")
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
@@ -265,6 +267,8 @@ class TeamParts:
             environment=self.environment.model_copy(update=seen),
             notes=notes,
             notes_file=file,
+            user_notes=self.memory[0],
+            team_notes=self.memory[1],
             skills=parts.skills.values(),
             custom_type=custom_type,
             instructions=instructions,
@@ -343,6 +347,7 @@ def team_parts_of(
         ),
         environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
+        memory=(user_notes(settings, place).text, team_notes(settings, place).text),
         skills=skills,
         skill_folders=folders,
         sandbox=sandbox,

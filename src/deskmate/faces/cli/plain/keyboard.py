@@ -31,6 +31,7 @@ from deskmate.app import environment
 from deskmate.faces.cli.plain.word_completer import WordCompleter
 from deskmate.faces.common.chat.completions import FileList, word_at
 from deskmate.faces.common.commands.command_list import CommandList
+from deskmate.faces.common.commands.external_editor import edit_text
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, clipboard_sequence
 
@@ -114,6 +115,16 @@ class Keyboard(OutputStream):
         with self._turn_to_print:
             text, self._lines = "".join(self._lines), []
         super().put(text)
+
+    async def edit(self, text: str) -> str:
+        """Open a text in the user's editor and return what was saved. Raises Refused."""
+        typing = termios.tcgetattr(self.number)
+        self.drain(PATIENCE_SECONDS)
+        termios.tcsetattr(self.number, termios.TCSANOW, self._found)
+        try:
+            return await edit_text(text, environment())
+        finally:
+            termios.tcsetattr(self.number, termios.TCSANOW, typing)
 
     def suspend(self) -> None:
         """Stop the process until the shell continues it, with the terminal as it was found."""

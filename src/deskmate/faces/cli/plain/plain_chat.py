@@ -70,7 +70,7 @@ def _at_keyboard(request: RunRequest, attaches: bool) -> int:
             return keyboard.size[0]
 
         progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
-        actions = FaceActions(copy=keyboard.copy, picks=True)
+        actions = FaceActions(copy=keyboard.copy, edit=keyboard.edit, picks=True)
         while True:
             teller = Teller(progress, progress.note, streams=True)
             interrupt_key = InterruptKey(progress.note, keyboard.restore)

@@ -67,6 +67,12 @@ _SETTINGS = (
 )
 _CONVERSATION = (
     ChatCommand("init", "/init [WORDS]", "let the lead write or improve AGENTS.md", most=None),
+    ChatCommand(
+        "memory",
+        "/memory [edit] [user|project|team]",
+        "show the notes that new teams get and where they are, or edit them",
+        most=2,
+    ),
     ChatCommand("run", "/run", "run the shell commands of the custom command that waits, and send it"),
     ChatCommand("status", "/status", "show the team, model, mode, context, cost and workspace"),
     ChatCommand("context", "/context [NAME]", "show how full a member's context is, and with what", most=1),

@@ -5,7 +5,7 @@ can be typed. `deskmate.app.session` does the work.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,6 +40,7 @@ from deskmate.faces.common.chat.user_commands import (
 )
 from deskmate.faces.common.commands.command_help import help_lines, unknown_command
 from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPrompt
+from deskmate.faces.common.commands.memory_command import memory_lines
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
@@ -76,12 +77,13 @@ class Feedback:
 class FaceActions:
     """What only a face can do. `copy`: puts a text on the clipboard. `theme`: sets a theme, or lists them for "".
 
-    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs. `picks`: the
-    user can choose another team from a list.
+    `edit`: opens a text in the user's editor and returns what was saved. None: the face cannot do that. All raise
+    Refused. `watch`: shows a command of the user while it runs. `picks`: the user can choose another team from a list.
     """
 
     copy: Callable[[str], None] | None = None
     theme: Callable[[str], list[str]] | None = None
+    edit: Callable[[str], Awaitable[str]] | None = None
     watch: Callable[[UserCommand], None] | None = None
     picks: bool = False
 
@@ -131,7 +133,7 @@ class Talk:
         if command := command_in(text):
             return await self._run(command)
         if note := note_in(text):
-            return _lines(await self.commands.note(note))
+            return _lines(await self.commands.note(note, self._session.settings))
         return await self._speak(text, LEAD) if text else []
 
     async def _run(self, command: str) -> Lines:
@@ -247,6 +249,8 @@ class Talk:
                 return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
             case "init":
                 return await self._send(await self._prepared(TypedCommand(command.name, rest.strip())))
+            case "memory":
+                return _lines(await memory_lines(self._session, words, self._actions.edit))
             case "run":
                 return await self._send(await self._sender.go_on())
             case "compact":

@@ -4,4 +4,6 @@ command_list    which ones there are, for menus and for help
 command_help    everything that can be typed
 command_sender  a command as it is sent, after its shell commands ran
 first_line      first words that are a command
+memory_command  the notes that new teams get, shown and edited
+external_editor a text in the user's own editor
 """

@@ -18,7 +18,7 @@ def help_lines(custom: ListedCommands, sheet: Sheet) -> list[CleanLine]:
     rows += ([command.usage, command.about] for command in COMMANDS.values())
     rows += map(list, command_rows(custom))
     rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
-    rows += [["#NOTE", "add a note to the project's notes"]]
+    rows += [["#NOTE, #user NOTE, #team NOTE", "add a note for the project, for you, or for teams here"]]
     rows += [["//WORDS, @@WORDS", "send a message that begins with / or @; !! and ## work the same way"]]
     return [*sheet.lines(rows, gives=1), *((Cell(one_line(line)),) for line in note_lines(custom))]
 
