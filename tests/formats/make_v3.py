@@ -22,7 +22,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.messages import Envelope, Plain, SentImage
-from deskmate.core.team.roster_records import Joined, PolicySet, TeamFounded
+from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -67,6 +67,7 @@ ROSTER: list[Line] = [
     PolicySet(by="user", mode=Mode.ACCEPT_EDITS, at=_AT),
     PolicySet(by="user", mode=Mode.PLAN, before_plan=Mode.DEFAULT, at=_AT + 1),
     TeamFounded(team="demo", fork_of="main", copied=2, at=_AT + 2),
+    TeamDescribed(file=".deskmate/teams/web.toml", text='words = "Größer!"\n', words="Größer!", at=_AT + 2),
     Joined(
         name="alice",
         agent_type=AgentType.EXPLORE,

@@ -12,6 +12,7 @@ user_actions      what the user does to a team from any shell: mail, tasks, stop
 user_answers      the user's answers to questions, first words to the lead, and messages to all
 question_answers  open questions answered from any shell
 commands          commands that a person sends by name
+team_files        teams described in files
 sessions          what every session has
 parts             what agents are given that depends on the settings
 attach            a second screen on a team that another process runs

@@ -16,7 +16,8 @@ from deskmate.app.commands.first_prompt import tell_first
 from deskmate.app.image_files import read_images
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
-from deskmate.app.run_request import RunRequest, check_request, set_up
+from deskmate.app.run_request import RunRequest, check_request
+from deskmate.app.team_files.team_set_up import set_up
 from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
@@ -61,12 +62,12 @@ class Outcome:
     """How a run ended: the answer, why it ended, and what it cost.
 
     `planned`: the text is the lead's plan, which waits for the user's approval. `asking`: a question of a member waits
-    for an answer.
-    `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
-    still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
-    lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id. `files`: what
-    members changed with `write_file` and `edit_file`, by path. What commands changed is not included. `result`: what
-    the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
+    for an answer. `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`:
+    whether the team still exists. A team that was begun here and that no model ever answered is removed. `dismissed`:
+    teammates that the lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
+    `files`: what members changed with `write_file` and `edit_file`, by path. What commands changed is not included.
+    `result`: what the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result
+    may be None.
     """
 
     team: str
@@ -146,8 +147,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
     async with client, new_home(place, request, feed) as teams:
         try:
             await _permit(teams.first, request, mode, sandbox, attended=attended)
-            await set_up(teams.first, request)
-            # At once, so that a kill from now on does not lose it.
+            await set_up(teams.first, request, place)
             await tell_first(place, teams.home, teams.first, request, sandbox, images)
             yield await _team_parts(place, request, client, sandbox, teams), teams
         finally:
@@ -176,7 +176,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
         if not (await first.roster.refresh()).team:
             raise Refused(f"Team '{name}' was never started", 'To start a team, run: deskmate run "GOAL"')
         await _go_on(place, request, sandbox, first, attended=attended)
-        await set_up(first, request)
+        await set_up(first, request, place)
         await tell_first(place, name, first, request, sandbox, images)
         if await teams.reopen():
             await _go_on(place, request, sandbox, teams.current, attended=attended)

@@ -67,11 +67,12 @@ def narrowed(settings: Settings, project: Project) -> Settings:
         "ask": list(dict.fromkeys([*own.ask, *theirs.ask])),
         "deny": list(dict.fromkeys([*own.deny, *theirs.deny])),
     }
-    caps = {name: _lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
+    caps = {name: lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
     return settings.model_copy(
         update={**caps, "permission": own.model_copy(update=rules), "widest_mode": project.permission_mode}
     )
 
 
-def _lower(own: float | None, theirs: float | None) -> float | None:
+def lower(own: float | None, theirs: float | None) -> float | None:
+    """Return the lower of two caps, None if there is none."""
     return min((cap for cap in (own, theirs) if cap is not None), default=None)

@@ -19,6 +19,7 @@ from deskmate.core.policy.trusted_files import (
     SETTINGS,
     SKILL,
     SKILL_FOLDERS,
+    TEAM_FOLDER,
     Definition,
 )
 from deskmate.core.prompt.skills import Skill, read_skill
@@ -35,7 +36,7 @@ MOST_BYTES = 256_000
 MOST_FILES = 100
 # Longer than any path or branch name.
 _MOST_OF_GIT = 4096
-_FOLDERS = (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS, *COMMAND_FOLDERS)
+_FOLDERS = (SETTINGS, *SKILL_FOLDERS, *AGENT_FOLDERS, *COMMAND_FOLDERS, TEAM_FOLDER)
 # More entries of a folder of commands are not looked at.
 _MOST_LISTED = 5_000
 _LOG = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     own = _there(workspace, [SETTINGS])
     paths = [*own, *_skill_paths(workspace), *_agent_paths(workspace), *_command_paths(workspace)]
+    paths += _team_paths(workspace)
     return (*([notes] if notes else []), *definitions_at(workspace, paths))
 
 
@@ -95,6 +97,11 @@ def _agent_paths(workspace: Path) -> Iterator[str]:
     for folder in AGENT_FOLDERS:
         names = filter(is_agent_file, _names_in(workspace / folder, folder))
         yield from first_files([f"{folder}/{name}" for name in names], folder, "agent files")
+
+
+def _team_paths(workspace: Path) -> Iterator[str]:
+    names = [name for name in _names_in(workspace / TEAM_FOLDER, TEAM_FOLDER) if name.endswith(".toml")]
+    yield from first_files([f"{TEAM_FOLDER}/{name}" for name in names], TEAM_FOLDER, "team files")
 
 
 def _command_paths(workspace: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from deskmate.app.image_files import ImageFile, keep_images
 from deskmate.app.run_request import RunRequest
+from deskmate.app.team_files.team_set_up import tell_described
 from deskmate.app.user_answers import tell
 from deskmate.core.commands.command_prompts import CommandPrompt
 from deskmate.core.log.names import LEAD
@@ -18,12 +19,17 @@ async def tell_first(
 ) -> None:
     """Tell the lead the first words of a request, if there are any, with images. `home`: the lead's first team.
 
-    Raises Refused if a shell command of a prompt is denied.
+    Call it at once, so that a kill from then on does not lose them. Raises Refused if a shell command of a prompt is
+    denied.
     """
+    kept = await keep_images(place, home, LEAD, images)
+    if await tell_described(team_state, kept) and request.described:
+        # They contain the words of the request.
+        return
     words = request.goal
     if request.prompt is not None:
         words = await _prompted(place, team_state, request, request.prompt, sandbox)
-    await tell(team_state, words, await keep_images(place, home, LEAD, images))
+    await tell(team_state, words, kept)
 
 
 async def _prompted(

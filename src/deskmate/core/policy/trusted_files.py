@@ -1,8 +1,8 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
 A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill, an agent file,
-a command. It counts only with the bytes that a person approved. `trust` reads the files, asks people and stores their
-answers.
+a command, a team file. It counts only with the bytes that a person approved. `trust` reads the files, asks people and
+stores their answers.
 """
 
 import json
@@ -19,6 +19,7 @@ SKILL_FOLDERS = (".deskmate/skills", ".claude/skills")
 SKILL = "SKILL.md"
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
 COMMAND_FOLDERS = (".deskmate/commands", ".claude/commands")
+TEAM_FOLDER = ".deskmate/teams"
 VERSION = 1
 
 # The SHA-256 of what was approved last, by path in the workspace.

@@ -58,6 +58,19 @@ class TeamFounded(Fact):
     at: float
 
 
+class TeamDescribed(Fact):
+    """The team is described in a file. This is recorded before anybody joins, so that a start that is cut can go on.
+
+    `text`: the whole file, so that it is not needed again. `words`: what the lead is told first.
+    """
+
+    type: Literal["team_described"] = "team_described"
+    file: str
+    text: str
+    words: str = ""
+    at: float
+
+
 class Joined(Fact):
     """A teammate joined. This record is enough: the supervisor starts every member that has not left.
 
@@ -193,6 +206,7 @@ class RosterLossAccepted(Fact):
 
 Event = (
     TeamFounded
+    | TeamDescribed
     | Joined
     | MemberWorking
     | MemberIdle
@@ -204,6 +218,7 @@ Event = (
 )
 KINDS: tuple[type[Event], ...] = (
     TeamFounded,
+    TeamDescribed,
     Joined,
     MemberWorking,
     MemberIdle,

@@ -16,7 +16,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Parked
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_for
-from deskmate.faces.common.commands.first_line import prompt_lines, with_command
+from deskmate.faces.common.commands.first_line import prompt_lines, with_command, with_team
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.handover.tree_reports import end_lines
@@ -55,7 +55,7 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
         for warning in settings.warnings:
             progress.note(error_text(warning, before="deskmate: warning: "))
         consent = consent_of(request.workspace, settings, progress.note, trusts=trusts, asks=False)
-        request = with_command(request.with_consent(consent or NO_CONSENT))
+        request = with_team(with_command(request.with_consent(consent or NO_CONSENT)))
         if request.prompt is not None:
             progress.note("\n".join(prompt_lines(request.prompt)))
         progress.note(", ".join(filter(None, [model, _mode_note(request)])))

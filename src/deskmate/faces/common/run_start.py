@@ -13,7 +13,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.commands.first_line import with_typed_command
+from deskmate.faces.common.commands.first_line import with_team, with_typed_command
 from deskmate.faces.common.handover.tree_reports import end_lines
 from deskmate.faces.common.items.member_items import sender_of
 from deskmate.faces.common.listings import dollars, open_line
@@ -36,8 +36,9 @@ def request_of(
     workspace: Path | None, words: str | None, team: str | None, flags: Mapping[str, object], *, continues: bool
 ) -> RunRequest:
     """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
-    settings = app.load(app.environment(), {name: value for name, value in flags.items() if value is not None})
-    return RunRequest(workspace, words, team, settings, continues)
+    given = {name: value for name, value in flags.items() if value is not None}
+    team_file = str(given.pop("team_file", ""))
+    return RunRequest(workspace, words, team, app.load(app.environment(), given), continues, team_file=team_file)
 
 
 def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
@@ -51,12 +52,13 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
     if consent is None:
         return None
-    return with_typed_command(replace(request.with_consent(consent), watched=here))
+    return with_team(with_typed_command(replace(request.with_consent(consent), watched=here)))
 
 
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
-    following = replace(request, goal=words or None, typed="", team=None, continues=False)
+    plain = replace(request, team_file="", described=None, teammates=(), tasks=(), numbered=False)
+    following = replace(plain, goal=words or None, typed="", team=None, continues=False)
     return with_typed_command(_with_images(following))
 
 
@@ -81,6 +83,7 @@ def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> 
     except Refused as error:
         warn(str(error))
         chosen = None
+    request = replace(request, team_file="", described=None, teammates=(), tasks=(), numbered=False)
     if chosen is not None:
         return replace(request, goal=None, typed="", images=(), team=chosen.name, continues=True), bool(chosen.live)
     if team is None:

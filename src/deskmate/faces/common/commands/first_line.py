@@ -31,6 +31,16 @@ def with_typed_command(request: RunRequest) -> RunRequest:
     return request if found is request else replace(request, goal=None, typed=request.goal or "")
 
 
+def with_team(request: RunRequest) -> RunRequest:
+    """Return the request with the team that its team file describes. Raises BadInput, BadSettings or Refused."""
+    if not request.team_file:
+        return request
+    # Imported here because loading it would slow down every start.
+    from deskmate.app.team_files.team_file_places import with_team_file
+
+    return with_team_file(request)
+
+
 def is_command(words: str | None) -> bool:
     """Tell whether words may be a command, and not a path."""
     return bool(words and words.startswith("/") and not begins_with_path(words))
