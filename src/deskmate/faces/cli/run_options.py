@@ -54,7 +54,7 @@ def options(command: Command) -> Command:
             "--trust",
             "trusts",
             is_flag=True,
-            help="Trust the notes, settings, skills and agent files in this folder as they are now, for this run only.",
+            help="Trust the files in this folder that instruct agents as they are now, for this run only.",
         ),
     ):
         command = option(command)

@@ -370,7 +370,7 @@ def agents(ctx: click.Context, /) -> int:
 @click.option("--revoke", is_flag=True, help="Stop trusting this folder or, with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
-    """Show the notes, settings, skills and agent files that you have not trusted yet, and trust them if you confirm.
+    """Show the files that instruct agents and that you have not trusted yet, and trust them if you confirm.
 
     PATH defaults to the workspace. These files are not used until you trust them. Trust covers the current content of
     each file: if a file changes, you are asked again. Exits with 1 if you do not confirm.
