@@ -171,7 +171,9 @@ def _tasks(written: list[WrittenTask], teammates: tuple[Teammate, ...], file: st
         if one.id in ids:
             raise BadInput(f"{file}: {where}: task {ids[one.id]} has the same id", "Give each a different id.")
         if one.owner is not None and one.owner not in {*names, LEAD}:
-            raise BadInput(f"{file}: {where}: 'owner' is {one.owner!r}, who is no member", _choose("name", names))
+            raise BadInput(
+                f"{file}: {where}: 'owner' is {one.owner!r}, which is not the name of a member", _choose("name", names)
+            )
         if one.role is not None and one.role not in roles:
             raise BadInput(f"{file}: {where}: no member has the role {one.role!r}", _choose("role", roles))
         if one.id:
@@ -185,7 +187,9 @@ def _in_order(written: list[WrittenTask], ids: Mapping[str, int], file: str) -> 
     for number, one in left.items():
         if missing := next((id_ for id_ in one.blocked_by if id_ not in ids), None):
             where = _where(_TASKS, number, one.id or one.subject)
-            raise BadInput(f"{file}: {where}: 'blocked_by' names {missing!r}, which is no task", _choose("id", ids))
+            raise BadInput(
+                f"{file}: {where}: 'blocked_by' names {missing!r}, which is not the id of a task", _choose("id", ids)
+            )
     while left:
         ready = [number for number, one in left.items() if all(ids[id_] in made for id_ in one.blocked_by)]
         if not ready:
