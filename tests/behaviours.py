@@ -93,6 +93,7 @@ TEAM: dict[str, str] = {
     "plan": "in plan mode, the lead included, only reading, mail and the plan work; lead or user answer a plan, once",
     "config": "`config.json` and a file per task show roster and board within a second, rebuilt when lost or damaged",
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
+    "two-teams": "while the lead works in a named team, its home goes on: work, mail, questions, shutdown, the end",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the lead is reminded once at each quiet, then all are asked to stop; a run ends, naming what is left",
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",

@@ -19,6 +19,7 @@ from deskmate.core.policy.redaction import Redaction
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
+from deskmate.core.prompt.prompts import ModelLimits as ModelLimits
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
@@ -97,14 +98,6 @@ class Clock(Protocol):
         """Return a scope that is cancelled this many monotonic seconds from now."""
 
 
-@frozen
-class ModelLimits:
-    """The limits of a model's prompt and answer, in tokens."""
-
-    window: int
-    output: int
-
-
 class Model(Protocol):
     """Something that answers prompts."""
 
@@ -141,8 +134,8 @@ class Ran:
 class Workspace(Protocol):
     """The folder an agent works in, and nothing outside it.
 
-    Paths are as a model gives them: relative to the root, or absolute. A path that resolves outside, or into a folder
-    of ours, raises ToolError that names it. It is checked and used on one descriptor.
+    Paths are as a model gives them: relative to the root, or absolute. Those that resolve outside, or into a folder of
+    ours, raise ToolError. A path is checked and used on one descriptor.
     """
 
     @property
@@ -331,6 +324,10 @@ class ToolContext(Protocol):
     @property
     def mail(self) -> Mail:
         """The agent's mailbox."""
+
+    @property
+    def home(self) -> tuple[RosterState, Mail] | None:
+        """The roster of the lead's home and its mailbox there, while it leads another team."""
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate, once per cause; raise Refused if the name is reserved or was used, or a cap is reached."""

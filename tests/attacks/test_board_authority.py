@@ -78,8 +78,8 @@ class Crime:
 def requests(prompt: Prompt) -> tuple[Sent, Sent]:
     """Return a prompt as it goes over both wires, read by who shares no code with the product."""
     return (
-        read_anthropic(anthropic_request.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)),
-        read_openai(openai_request.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")),
+        read_anthropic(b"".join(anthropic_request.body_parts(prompt, "m", max_tokens=1, thinking_tokens=0))),
+        read_openai(b"".join(openai_request.body_parts(prompt, "m", max_tokens=1, max_tokens_key="max_tokens"))),
     )
 
 

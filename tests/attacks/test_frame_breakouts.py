@@ -49,8 +49,9 @@ ENVIRONMENT = Environment(platform="linux", shell="bash", date="2026-01-01", bra
 def frames(entries: Iterable[Entry], system: str = "") -> list[Frame]:
     """Return the frames that alice's model is given, the same on both wires."""
     prompt = Prompt(system, passages(list(enumerate(entries, 1)), "alice"))
-    one = read_anthropic(anthropic_request.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)).frames()
-    other = read_openai(openai_request.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")).frames()
+    parts = anthropic_request.body_parts(prompt, "m", max_tokens=1, thinking_tokens=0)
+    others = openai_request.body_parts(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")
+    one, other = read_anthropic(b"".join(parts)).frames(), read_openai(b"".join(others)).frames()
     assert one == other
     return one
 

@@ -13,6 +13,7 @@ from deskmate.errors import ToolError
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level
+from deskmate.workspace.trees import team_branch
 from deskmate.workspace.trees.own_tree import OwnTree
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
@@ -40,7 +41,7 @@ class Ground:
         sandbox = find_sandbox(folder / "state", environ=environ, hidden=(self.secret,))
         if sandbox.level is not Level.BUBBLEWRAP:
             pytest.skip("bubblewrap does not run here")
-        places = TreePlaces(folder / "state", self.work, environ)
+        self.places = places = TreePlaces(folder / "state", self.work, environ)
         self.branch = TeamBranch(places.git, "main")
         self.branch.begin(_git(self.work, "rev-parse", "HEAD"))
         self.tree = places.create("main", "eve", self.branch.tip() or "")
@@ -100,13 +101,82 @@ def _alternates(ground: Ground) -> None:
     file.write_text(f"{file.read_text()}{ground.secret / '.git/objects'}\n")
 
 
-PLANTS: list[Callable[[Ground], None]] = [_config, _hooks, _git_file, _alternates]
+def _drivers(ground: Ground) -> None:
+    """Name drivers in the attributes of the tree, and in those of its git folder."""
+    config = ground.tree / ".git/config"
+    text = '[merge "x"]\n\tdriver = {0}\n[diff "x"]\n\ttextconv = {0}\n\tcommand = {0}\n[merge]\n\tdefault = x\n'
+    config.write_text(f"{config.read_text()}{text.format(ground.command)}")
+    (ground.tree / ".gitattributes").write_text("* merge=x diff=x\n")
+    (ground.tree / ".git/info/attributes").write_text("* merge=x diff=x\n")
+
+
+def _modules(ground: Ground) -> None:
+    """Name a submodule whose update runs a command, with a path into git's folder."""
+    text = '[submodule "x"]\n\tpath = {1}\n\turl = {2}\n\tupdate = !{0}\n'
+    config, modules = ground.tree / ".git/config", ground.tree / ".gitmodules"
+    modules.write_text(text.format(ground.command, ".git/hooks", ground.secret))
+    filled = text.format(ground.command, "sub", ground.secret)
+    config.write_text(f"{config.read_text()}{filled}\n[submodule]\n\trecurse = true\n")
+
+
+def _refs(ground: Ground) -> None:
+    """Many refs in a packed file, a loop of them, and one that leads out of the repository."""
+    head, git = _git(ground.tree, "rev-parse", "HEAD"), ground.tree / ".git"
+    lines = "".join(f"{head} refs/heads/b{number:05}\n" for number in range(20_000))
+    (git / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{lines}")
+    for one, other in (("one", "two"), ("two", "one"), ("out", "../../../work/.git/refs/heads/master")):
+        (git / "refs/heads" / one).write_text(f"ref: refs/heads/{other}\n")
+    (git / "refs/heads/link").symlink_to(ground.secret / ".git/HEAD")
+
+
+def _head_loop(ground: Ground) -> None:
+    (ground.tree / ".git/HEAD").write_text("ref: refs/heads/one\n")
+    (ground.tree / ".git/refs/heads/one").write_text("ref: HEAD\n")
+
+
+def _replaced(ground: Ground) -> None:
+    """Let git take another commit for that of the tree, without a past."""
+    tree = _git(ground.tree, "rev-parse", "HEAD^{tree}")
+    other = _git(ground.tree, "commit-tree", tree, "-m", "forged")
+    _git(ground.tree, "replace", _git(ground.tree, "rev-parse", "HEAD"), other)
+    (ground.tree / ".git/info/grafts").write_text(f"{_git(ground.tree, 'rev-parse', 'HEAD')}\n")
+
+
+def _common(ground: Ground) -> None:
+    """Let git's folder name another one as that of the repository."""
+    git, other = ground.tree / ".git", ground.tree / "other"
+    shutil.copytree(git, other)
+    (other / "config").write_text(f"{(other / 'config').read_text()}[core]\n\tfsmonitor = {ground.command}\n")
+    (git / "commondir").write_text(f"{other}\n")
+    (git / "config.worktree").write_text(f"[core]\n\tfsmonitor = {ground.command}\n")
+
+
+def _link(ground: Ground) -> None:
+    """Put a link to the user's repository in the place of git's folder."""
+    shutil.rmtree(ground.tree / ".git")
+    (ground.tree / ".git").symlink_to(ground.work / ".git")
+
+
+PLANTS: list[Callable[[Ground], None]] = [
+    _config,
+    _hooks,
+    _git_file,
+    _alternates,
+    _drivers,
+    _modules,
+    _refs,
+    _head_loop,
+    _replaced,
+    _common,
+    _link,
+]
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__.strip("_"))
 async def test_nothing_that_is_planted_in_a_tree_runs_outside_its_sandbox(
     ground: Ground, plant: Callable[[Ground], None]
 ) -> None:
+    before = _of_user(ground)
     plant(ground)
     (ground.tree / "new.txt").write_text("new\n")
     for step in (lambda: ground.own.offer("New\n"), ground.own.update, ground.own.merge_branch):
@@ -114,7 +184,22 @@ async def test_nothing_that_is_planted_in_a_tree_runs_outside_its_sandbox(
         with contextlib.suppress(ToolError):
             await step()
         assert not ground.mark.exists()
-    assert _git(ground.work, "status", "--porcelain", "--", "file.txt") == ""
+    assert _of_user(ground) == before
+    _git(ground.work, "fsck", "--strict")
+    # The next member gets nothing of it.
+    ground.places.pool.give(ground.tree)
+    again = ground.places.create("main", "bob", ground.branch.tip() or "")
+    assert sorted(path.name for path in again.iterdir()) == [".git", "file.txt"]
+    _git(again, "status", "--porcelain")
+    _git(again, "fsck")
+    assert not ground.mark.exists()
+
+
+def _of_user(ground: Ground) -> tuple[str, ...]:
+    """Return what belongs to the user: files, settings, branches."""
+    refs = _git(ground.work, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
+    texts = (ground.work / name for name in ("file.txt", ".git/config", ".git/HEAD"))
+    return refs, *(path.read_text() for path in texts), str(sorted((ground.work / ".git/hooks").iterdir()))
 
 
 @pytest.mark.parametrize("plant", [_config, _hooks, _git_file], ids=lambda plant: plant.__name__.strip("_"))
@@ -173,3 +258,18 @@ async def test_a_pack_that_is_a_link_is_not_read(ground: Ground, monkeypatch: py
     monkeypatch.setattr(ground.own, "_commit", and_link)
     with pytest.raises(ToolError):
         await ground.own.offer("New\n")
+
+
+def test_a_small_pack_with_a_very_large_file_is_refused(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team_branch, "MAX_PACK", 2_000_000)
+    (ground.tree / "bomb").write_bytes(bytes(3_000_000))
+    _git(ground.tree, "add", "bomb")
+    _git(ground.tree, "commit", "-qm", "Small")
+    commit, pack = _git(ground.tree, "rev-parse", "HEAD"), ground.tree / "bomb.pack"
+    words = ["git", "-C", str(ground.tree), "pack-objects", "-q", "--revs", "--thin", "--stdout"]
+    with pack.open("wb") as out:
+        subprocess.run(words, input=f"HEAD\n^{ground.branch.tip()}\n".encode(), stdout=out, check=True)
+    assert pack.stat().st_size < 20_000
+    with pack.open("rb") as offered, pytest.raises(ToolError, match="MB"):
+        ground.branch.take_in(offered, commit, "offers/eve")
+    assert ground.branch.kept("offers/eve") is None

@@ -10,7 +10,12 @@ After that its folder is never made again.
 from pathlib import Path
 
 from deskmate.core.agent.entries import (
+    Call,
+    Compacted,
+    Did,
     Heard,
+    Noticed,
+    Opened,
     Overflowed,
     PicturesRefused,
     Said,
@@ -21,7 +26,8 @@ from deskmate.core.agent.entries import (
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
-from deskmate.core.team.messages import Envelope, Plain, SentImage
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import Envelope, PermissionRequest, Plain, PlanRequest, SentImage
 from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
@@ -38,6 +44,11 @@ SHOT = SentImage(
 )
 SEEN = Envelope("user:1", "user", "lead", 1760000068.5, Plain(content="what is wrong in @shot.png?", images=(SHOT,)))
 
+ASKED = Envelope("alice:4.0", "alice", "lead", 1760000069.5, PlanRequest(request_id="alice:4.0", content="1. größer"))
+REQUEST = PermissionRequest(request_id="alice:5.0", tool="bash", arguments={"command": "make"}, reason="not allowed")
+QUESTION = Envelope("ask/alice:5.0", "alice", "user", 1760000070.5, REQUEST, "demo")
+AT_HOME = Opened(request_id="lead:11.0", shake=Shake.SHUTDOWN, asked="alice")
+
 LEAD: list[Line] = [
     Started(name="lead", prompt="Make the tests pass.", roster=1),
     Heard(box="mail/lead", after=0, upto=1, mail=(SEEN.body(),)),
@@ -47,7 +58,17 @@ LEAD: list[Line] = [
     SummaryRequested(focus="the schema"),
     Overflowed(),
     PicturesRefused(names=("shot.png",)),
+    Noticed(text="You lead team 'web' now.", away="web", roster=2),
+    Heard(box="mail/lead", after=1, upto=2, mail=(ASKED.body(),), team="demo"),
+    Said(calls=(Call(tool="SendMessage", arguments={"type": "shutdown_request", "recipient": "alice@demo"}),)),
+    Did(call="lead:11.0", text="Asked alice@demo to leave.", opened=AT_HOME, team="demo"),
+    Noticed(text="In team 'demo', since you last looked:", roster=4, board=3, team="demo"),
+    Noticed(text="Both teams are idle.", roster=2, quiet=True, home=4),
+    Noticed(text="Dismissed.", dismissed=("bob", "alice@demo")),
+    Compacted(upto=14, summary="two teams", roster=2, home=4),
+    SummaryRequested(focus="the schema"),
 ]
+USER: list[Line] = [QUESTION]
 
 _AT = 1_700_000_000.0
 _RECEIPT = Receipt(command="pytest -q", workspace="/trees/demo/alice", exit=0, output="3 passed")
@@ -88,7 +109,8 @@ STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "roster": ("teams/demo/roster.jsonl", ROSTER),
     "board": ("tasks/demo/board.jsonl", BOARD),
-    "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN]),
+    "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED]),
+    "mail/user": ("teams/demo/user_inbox.jsonl", USER),
 }
 
 

@@ -324,9 +324,9 @@ async def test_a_lead_remembers_what_it_knew_and_that_it_went_to_another_team(st
         work_mode=WORK_MODE,
         plan_round=1,
         noticed=(2, 3),
-        informed=True,
         away="shop",
         steps=1,
+        home=memory.without_own(),
         reminded_of=frozenset({"b00c0de"}),
     )
 

@@ -13,13 +13,14 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import members, roster_fold, tasks
 from deskmate.core.team.board_fold import fold
+from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import HERE, LEAD, MEETS, STREAMS, files
+from tests.formats.make_v3 import HERE, LEAD, MEETS, QUESTION, STREAMS, files
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -54,6 +55,20 @@ async def test_a_lead_still_knows_that_a_summary_is_wanted_and_that_the_conversa
     memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
     assert (memory.focus, memory.overflowed) == ("the schema", False)
     assert memory == _remembered()
+
+
+async def test_a_lead_still_knows_both_of_its_teams(store: JsonlStore) -> None:
+    memory = (await Transcript.load(LogWriter(store, FakeClock()), "lead")).memory
+    home = memory.in_team("demo")
+    assert (memory.away, list(memory.requests), memory.dismissed) == ("web", [], frozenset({"bob"}))
+    assert ([*home.requests], [*home.plans], home.noticed) == (["lead:11.0"], ["alice"], (4, 3))
+    assert (home.reminded, home.dismissed) == (4, frozenset({"alice"}))
+
+
+async def test_a_question_still_says_which_team_it_is_from(store: JsonlStore) -> None:
+    (item,) = await store.read("mail/user")
+    asked = envelope_in(item)
+    assert asked == QUESTION
 
 
 async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlStore) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import genai_prices
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 
@@ -53,6 +54,28 @@ def test_a_price_of_ones_own_goes_before_the_table() -> None:
     assert price("ollama:qwen3", Usage(1, 2, 3, 4), overrides) == pytest.approx(4321e-6)
     assert price("openai:gpt-5.1", USAGE, overrides) == 0.0
     assert price("openai:gpt-5", USAGE, overrides) == price("openai:gpt-5", USAGE) is not None
+
+
+USAGES = [USAGE, Usage(), Usage(1, 2, 3, 4), Usage(300_000, 9, 500_000), Usage(0, 7), Usage(0, 0, 0, 9)]
+
+
+def test_every_listed_model_costs_what_the_library_says_also_when_it_is_asked_again() -> None:
+    providers = {provider.id: provider for provider in get_snapshot().providers}
+    for ours, theirs in PROVIDERS.items():
+        for model in providers[theirs].models:
+            for usage in USAGES:
+                tokens = genai_prices.Usage(
+                    input_tokens=usage.prompt,
+                    output_tokens=usage.output,
+                    cache_read_tokens=usage.cache_read,
+                    cache_write_tokens=usage.cache_write,
+                )
+                try:
+                    found = genai_prices.calc_price(tokens, model.id, provider_id=theirs)
+                except LookupError:
+                    continue
+                known = price(f"{ours}:{model.id}", usage)
+                assert known is None or known == pytest.approx(float(found.total_price), rel=1e-9), (model.id, usage)
 
 
 def test_every_provider_we_know_stands_in_the_table() -> None:

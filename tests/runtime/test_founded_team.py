@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 import pytest
 
-from deskmate.core.agent.entries import Ended, Started
+from deskmate.core.agent.entries import Ended, Noticed, Started
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.prompt.prompts import Prompt, Reply
 from deskmate.core.team.caps import Caps
@@ -98,8 +98,11 @@ async def test_a_lead_hears_both_mailboxes_away_and_each_message_once() -> None:
     await trip.go("bob")
     await trip.say(trip.web, "bob", Plain(content="two"))
     await trip.say(home, USER, Plain(content="three"))
+    assert await all_heard(trip, lead) == []
+    await lead.record(Noticed(text="", away="web"))
     assert await all_heard(trip, lead) == [("mail/lead", ["three"]), ("mail/lead@web", ["two"])]
     trip.come_back()
+    await lead.record(Noticed(text="", away=""))
     await trip.say(home, USER, Plain(content="four"))
     assert await all_heard(trip, lead) == [("mail/lead", ["four"])]
 
@@ -155,6 +158,10 @@ class TwoTeams:
     @property
     def current(self) -> TeamState:
         return self.trip.here.team_state
+
+    @property
+    def first(self) -> TeamState:
+        return self.trip.harness.team_state
 
     async def found(self, name: str, description: str) -> None:
         await self.trip.go()
@@ -219,6 +226,22 @@ async def test_a_cap_counts_what_the_leads_other_teams_have_spent() -> None:
     assert there.over("bob", steps=0) is None
     await there.spend("bob", Reply((), model="m", cost=0.25))
     assert "$1.50 of $1.50 is spent" in str(there.over("bob", steps=0))
+
+
+@pytest.mark.behaviour("budget", "two-teams")
+async def test_two_teams_that_run_count_what_both_spend_until_one_is_closed() -> None:
+    home = Budget(LogWriter(MemoryStore(), FakeClock()), Caps(cost=1.5))
+    writer = LogWriter(MemoryStore(), FakeClock())
+    web = home.beside(writer, Roster(writer))
+    home.count(web)
+    await home.spend("alice", Reply((), model="m", cost=1.0))
+    assert (await web.refresh()).team.cost == 1.0
+    await web.spend("bob", Reply((), model="m", cost=0.5))
+    await home.refresh()
+    assert "$1.50 of $1.50 is spent" in str(home.over("alice", steps=0))
+    assert "$1.50 of $1.50 is spent" in str(web.over("bob", steps=0))
+    home.count(None)
+    assert home.over("alice", steps=0) is None
 
 
 # -- everyone else ----------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ async def test_the_first_request_is_the_one_that_was_reviewed(who: str) -> None:
 @pytest.mark.parametrize("who", FIRST)
 async def test_the_first_request_is_short_on_both_wires(who: str) -> None:
     prompt = await FIRST[who]()
-    bodies = (
-        anthropic_request.request_body(prompt, "claude-sonnet-4-5", max_tokens=32_000, thinking_tokens=0),
-        openai_request.request_body(prompt, "gpt-5.5", max_tokens=32_000, max_tokens_key="max_completion_tokens"),
+    requests = (
+        anthropic_request.body_parts(prompt, "claude-sonnet-4-5", max_tokens=32_000, thinking_tokens=0),
+        openai_request.body_parts(prompt, "gpt-5.5", max_tokens=32_000, max_tokens_key="max_completion_tokens"),
     )
+    bodies = [b"".join(parts) for parts in requests]
     most = MOST[who.partition("-")[0]]
     assert [len(body) for body in bodies if len(body) > most] == []

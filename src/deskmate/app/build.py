@@ -58,7 +58,7 @@ from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
-    import httpx2
+    from deskmate.models.http.post_client import PostClient, Poster
 
 
 @frozen
@@ -142,6 +142,8 @@ class TeamParts:
             if member.isolated and (failed := await self._trees.set_up(name)):
                 await agent.transcript.record(Noticed(text=failed))
             await agent.play()
+            if member.isolated and not (await team_state.roster.refresh()).members[name].here:
+                await self._trees.release(name)
 
     async def check_transcript(self, team: str, name: str) -> None:
         """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
@@ -280,7 +282,7 @@ class TeamParts:
 _THE_LEAD = Member(LEAD, AgentKind.LEAD, AgentType.GENERAL, "", "", None, WORKING)
 
 
-async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "httpx2.AsyncClient"]:
+async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "PostClient"]:
     """Return what `sandbox_of` and `client_of` return, or raise what they raise. The caller closes the client.
 
     The trial of a sandbox waits for another process, so the client is imported and made meanwhile.
@@ -288,7 +290,7 @@ async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tup
     return await on_threads(partial(sandbox_of, settings), partial(client_of, settings, to_any=to_any))
 
 
-def client_of(settings: Settings, *, to_any: bool = False) -> "httpx2.AsyncClient":
+def client_of(settings: Settings, *, to_any: bool = False) -> "PostClient":
     """Return the HTTP client of all models. Raises BadSettings if the environment does not allow one.
 
     `to_any`: models other than those in the settings may be used, too.
@@ -297,8 +299,8 @@ def client_of(settings: Settings, *, to_any: bool = False) -> "httpx2.AsyncClien
     from deskmate.models.wires.http_client import new_client
 
     try:
-        return new_client(secure=to_any or _secure(settings))
-    except (ImportError, ValueError, OSError) as error:
+        return new_client(secure=to_any or _secure(settings), environ=environment())
+    except (ValueError, OSError) as error:
         raise BadSettings(
             f"Cannot connect to any model: {error}",
             "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment.",
@@ -315,7 +317,7 @@ def team_state_of(
     writer = LogWriter(store, SystemClock(), redaction_of(settings))
     roster = Roster(writer)
     return TeamState(
-        writer, roster, Board(writer, roster), Budget(writer, settings.caps, elsewhere, seconds, roster), feed
+        writer, roster, Board(writer, roster), Budget(writer, settings.caps, elsewhere, seconds, roster), feed.of_team()
     )
 
 
@@ -324,7 +326,7 @@ def team_parts_of(
     team: str,
     settings: Settings,
     team_state: TeamState,
-    client: "httpx2.AsyncClient",
+    client: "Poster",
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
 ) -> TeamParts:
@@ -361,7 +363,7 @@ def _secure(settings: Settings) -> bool:
     return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
 
 
-def _asked(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:
+def _asked(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
     model = Preloading(_model(settings, client, clock, name), partial(_load_rest, settings))
     return model if name else Chosen(model)
@@ -373,7 +375,7 @@ def _load_rest(settings: Settings) -> None:
     price(choose_model(settings), Usage(), settings.prices)
 
 
-def _model(settings: Settings, client: "httpx2.AsyncClient", clock: Clock, name: str | None) -> Model:
+def _model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
     fallback = choose_fallback(settings)
     return Retrying(

@@ -1,31 +1,27 @@
 """Removing teams.
 
 Only teams that this user began here are removed, and only while no process runs them. Faces first show what would be
-deleted and ask. A team in which nothing was said is removed by the process that created it, when that ends. If it was
-killed before, the next start removes the team. `stores.removal` deletes the folders.
+deleted and ask. `stores.removal` deletes the folders.
 """
 
 import os
 import time
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
-
-from anyio import to_thread
 
 from deskmate.app.handover.tree_removal import prune_trees
 from deskmate.config import environment, state_folder
-from deskmate.core.log.names import LEAD, ROSTER
-from deskmate.core.team import members, roster_fold
+from deskmate.core.log.names import LEAD
 from deskmate.core.values import frozen
-from deskmate.errors import Held, Refused, StoreError
+from deskmate.errors import Held, Refused
 from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
 from deskmate.queries.team_view import SeenTeam, look_at_teams
 from deskmate.queries.tree_view import SeenTree
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
-from deskmate.trust.folders import has_begun, known_team
+from deskmate.trust.folders import known_team
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.checkpoints.choice import forget_checkpoints
 
@@ -127,41 +123,3 @@ async def remove(folder: Path | None, team: Removable) -> tuple[SeenTree, ...]:
     closed = (name.rpartition("-")[0] for name in team.closed)
     pruned = [await prune_trees(place, name) for name in dict.fromkeys([team.name, *team.open, *closed])]
     return tuple(tree for one in pruned for tree in one.kept)
-
-
-# -- teams that nothing was said in ---------------------------------------------------------------
-
-
-async def give_up_abandoned(signing: Signing, keep: str | None = None) -> None:
-    """Remove the teams of this user in which nothing was ever said and whose process is gone, all but `keep`.
-
-    A team that cannot be read or removed is left alone.
-    """
-    for team in teams_in(signing.workspace):
-        if team != keep and _is_reserved(signing, team):
-            with suppress(Held, StoreError):
-                await _give_up(signing, team)
-
-
-def _is_reserved(signing: Signing, team: str) -> bool:
-    if not signing.signed(team) or has_begun(signing.workspace, team):
-        return False
-    return not teams_from(signing.workspace, team) and not archived_from(signing.workspace, team)
-
-
-async def _give_up(signing: Signing, team: str) -> None:
-    workspace = signing.workspace
-    with closing(JsonlStore.open(workspace, team)) as store:
-        # Before the seat is taken, which leaves a file in the team's folder.
-        if not await _is_alone(store):
-            return
-        async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
-            # Check again, now that no other process can run it: something may have been said meanwhile.
-            if _is_reserved(signing, team) and await _is_alone(store):
-                await to_thread.run_sync(remove_team, workspace, team)
-
-
-async def _is_alone(store: JsonlStore) -> bool:
-    """Return whether no teammate ever joined, as far as the whole roster can be read."""
-    roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
-    return not roster.teammates and not roster.damaged

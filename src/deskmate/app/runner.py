@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from anyio import CancelScope
 
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
-from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.commands.first_prompt import tell_first
 from deskmate.app.image_files import read_images
+from deskmate.app.parts.member_launchers import launchers_of
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request
+from deskmate.app.sessions.abandoned_teams import give_up_abandoned
 from deskmate.app.team_files.team_set_up import set_up
-from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
 from deskmate.config import Settings
@@ -36,7 +36,6 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
-from deskmate.ports import Launcher
 from deskmate.queries.member_view import entries_in
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
@@ -50,7 +49,7 @@ from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
-    import httpx2
+    from deskmate.models.http.post_client import PostClient
 
 End: TypeAlias = Literal["answered", "planned", "asking", "parked", "interrupted"]
 GO_ON = "Continue where you stopped."
@@ -195,7 +194,7 @@ async def _go_on(place: Path, request: RunRequest, sandbox: Sandbox, team_state:
 
 
 async def _team_parts(
-    place: Path, request: RunRequest, client: "httpx2.AsyncClient", sandbox: Sandbox, teams: Teams
+    place: Path, request: RunRequest, client: "PostClient", sandbox: Sandbox, teams: Teams
 ) -> TeamParts:
     """Return what the agents of a team work with. First end what an earlier process of the lead left running."""
     settings = request.settings
@@ -313,27 +312,27 @@ class TurnStart:
 
     async def outcome(self, teams: Teams, agent: Agent, end: Rest | Stop) -> Outcome:
         """Return what came of the turn. Raises Refused if the lead was never told what to do."""
-        team_state, team = teams.current, teams.home
-        spent = (await team_state.budget.refresh()).team.minus(self.spent)
+        spent = (await teams.current.budget.refresh()).team.minus(self.spent)
         if not spent.calls and not agent.transcript.last_words and not agent.transcript.memory.parked:
-            raise Refused(f"Team '{team}' has no goal yet", f'Run: deskmate resume {team} "GOAL"')
-        tasks = (await team_state.board.refresh()).current
+            raise Refused(f"Team '{teams.home}' has no goal yet", f'Run: deskmate resume {teams.home} "GOAL"')
+        tasks = tuple([task for one in teams.open for task in (await one.board.refresh()).current])
         since = await _entries(teams, self.entries)
         files = {path for id_, entries in since.items() for path in edited_files(id_.partition("@")[0], entries)}
-        outcome = _outcome(team, agent, self.answer_after, end, spent, tasks)
+        outcome = _outcome(teams.home, agent, self.answer_after, end, spent, tasks)
         return replace(outcome, files=tuple(sorted(files)))
 
 
 async def _entries(teams: Teams, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:
     """Return the entries of each member after a number. A transcript that cannot be opened has none."""
     found: dict[str, list[tuple[int, Entry]]] = {}
-    roster = await teams.current.roster.refresh()
-    for name in roster.members:
-        # The lead has one transcript, whatever team it works in.
-        id_ = agent_id(name, teams.home if name == LEAD else roster.team)
-        with suppress(StoreCorrupt):
-            items = await teams.current.writer.store.read(log(name), after.get(id_, 0), sync=False)
-            found[id_] = list(entries_in(items))
+    for team_state in teams.open:
+        roster = await team_state.roster.refresh()
+        for name in roster.members:
+            # The lead has one transcript, whatever team it works in.
+            id_ = agent_id(name, teams.home if name == LEAD else roster.team)
+            with suppress(StoreCorrupt):
+                items = await team_state.writer.store.read(log(name), after.get(id_, 0), sync=False)
+                found[id_] = list(entries_in(items))
     return found
 
 
@@ -347,15 +346,11 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     async with task_group() as tasks:
         await teams.play(
             tasks,
-            lambda team_state: _launchers(team_parts.in_team(team_state)),
+            lambda team_state: launchers_of(team_parts.in_team(team_state)),
             lambda team_state: team_parts.in_team(team_state).keepers(),
         )
         yield agent
         tasks.cancel_scope.cancel()
-
-
-def _launchers(team_parts: TeamParts) -> dict[str, Launcher]:
-    return {"inline": team_parts, "process": in_processes(team_parts)}
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:
@@ -395,6 +390,6 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         tasks=tasks,
-        dismissed=tuple(sorted(agent.transcript.memory.dismissed)),
+        dismissed=tuple(sorted([*memory.dismissed, *(agent_id(name, team) for name in memory.dismissed_at_home)])),
         stopped=agent.transcript.running,
     )

@@ -117,7 +117,8 @@ class Session(TeamSession):
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""
         while True:
-            await first_of(self._shown.changed, partial(self._teams.left, self._shown.team_state))
+            seen = [self._shown.changed, *([self._shown_home.changed] if self._shown_home else [])]
+            await first_of(*seen, partial(self._teams.left, self._shown.team_state))
             await self._team_state.writer.clock.sleep(_BREATH_SECONDS)
             await self.look()
 
@@ -130,6 +131,7 @@ class Session(TeamSession):
             while self._shown.team_state is not self._team_state:
                 self._shown = ShownTeam(self._team_state)
                 await self._shown.look()
+            await self._look_at_home()
         self._tell()
 
     # -- what is seen -----------------------------------------------------------------------------
@@ -176,12 +178,14 @@ class Session(TeamSession):
             roster = await self._team_state.roster.refresh()
             # After the roster: a member that is shown as waiting has asked before.
             await self._shown.questions.refresh()
+            await self._look_at_home()
         return rests and not roster.members[LEAD].busy and (not team or await self._agent.team_rests())
 
     async def changed(self, name: str, after: int) -> None:
         """Return once a member's transcript may have something after a number, or the lead works in another team."""
-        state = self._team_state
-        await first_of(partial(state.writer.store.changed, {log(name): after}), partial(self._teams.left, state))
+        state, name = self._at(name)
+        left = partial(self._teams.left, self._team_state)
+        await first_of(partial(state.writer.store.changed, {log(name): after}), left)
 
     def rewinder(self) -> Rewinder:
         """Return what restores files and forks the conversation. Raises Refused if there are no checkpoints here."""
@@ -203,10 +207,14 @@ class Session(TeamSession):
             raise Refused("The lead has not said anything yet, so there is nothing to summarise")
         await self._agent.make_room(focus)
 
-    async def _permit(self, policy: PolicySet) -> None:
-        await self._teams.permit(policy)
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        await self._teams.permit(policy, at_home=at_home)
         self._tell()
 
     @property
     def _team_state(self) -> TeamState:
         return self._teams.current
+
+    @property
+    def _home_state(self) -> TeamState | None:
+        return None if self._teams.current is self._teams.first else self._teams.first

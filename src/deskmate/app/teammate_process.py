@@ -4,24 +4,30 @@
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from anyio import TASK_STATUS_IGNORED, to_thread
+from anyio.abc import TaskStatus
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deskmate.app.build import TeamParts, sandbox_and_client, team_parts_of, team_state_of
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
+from deskmate.core.team.caps import Caps
 from deskmate.core.values import frozen
-from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
+from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt, StoreError
 from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
 from deskmate.runtime.event_lines import from_line
 from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import TeamState
+from deskmate.stores.archive import spent_in_archive
 from deskmate.trust.approvals import consent_to
-from deskmate.trust.folders import known_team, open_store, spent_elsewhere, workspace_of
+from deskmate.trust.folders import home_of, known_team, open_store, workspace_of
 from deskmate.trust.team_signature import Signing
 
 # A process is ended after six times this long without a sign of life.
@@ -83,9 +89,10 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
     team = known_team(place, part.team)
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
-        team_state = team_state_of(store, settings, feed, spent_elsewhere(place, team), part.seconds)
+        team_state = team_state_of(store, settings, feed, seconds=part.seconds)
         async with task_group() as tasks:
             tasks.start_soon(_beat, beat, team_state.writer.clock)
+            await tasks.start(_count_other_team, Signing(settings.state, place), team, team_state)
             teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
@@ -102,6 +109,34 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
     while True:
         beat()
         await clock.sleep(BEAT_SECONDS)
+
+
+async def _count_other_team(
+    signing: Signing, team: str, team_state: TeamState, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+) -> None:
+    """Count what the lead's other team spends, which may begin and end while this runs, and what closed ones spent.
+
+    Calls `started` after the first look.
+    """
+    place, home, budget = signing.workspace, home_of(signing.workspace, team), team_state.budget
+    counted: str | None = None
+
+    async def look(stores: ExitStack) -> str | None:
+        other = signing.team_from(home) if team == home else home
+        budget.elsewhere = await to_thread.run_sync(spent_in_archive, place, home)
+        if other != counted:
+            store = stores.enter_context(open_store(place, other)) if other else None
+            budget.count(Budget(team_state.writer.into(store), Caps()) if store else None)
+        return other
+
+    with ExitStack() as stores:
+        counted = await look(stores)
+        task_status.started()
+        while True:
+            await team_state.writer.clock.sleep(BEAT_SECONDS)
+            # While a team is closed, its files move. It is looked at again after the next beat.
+            with suppress(StoreError, Refused):
+                counted = await look(stores)
 
 
 def in_processes(team_parts: TeamParts) -> ProcessLauncher:

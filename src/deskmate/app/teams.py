@@ -68,6 +68,11 @@ class Teams:
         """The team that the lead works in."""
         return self._named.team_state if self._named else self.first
 
+    @property
+    def open(self) -> tuple[TeamState, ...]:
+        """The teams that run, the current one first."""
+        return (self.current, self.first) if self._named else (self.first,)
+
     async def left(self, team_state: TeamState) -> None:
         """Return once the lead works in another team than this."""
         while self.current is team_state:
@@ -167,12 +172,15 @@ class Teams:
         failed = isinstance(lead.status, Parked) and not first.budget.over(LEAD, 0)
         return failed or not await first.writer.store.read(mail(LEAD))
 
-    async def permit(self, policy: PolicySet) -> None:
+    async def permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
         """Record what the user permits in the lead's current team, and in its first team.
 
-        A policy for a teammate applies to the current team only.
+        A policy for a teammate applies to the current team only, or with `at_home` to the first team only.
         """
         async with self._lock:
+            if at_home:
+                await permit(self.first.roster, policy)
+                return
             # The first team first: after a kill in between, the lead never returns to more than was last permitted.
             if self._named and policy.member in (None, LEAD):
                 await permit(self.first.roster, policy)
@@ -219,6 +227,8 @@ class Teams:
     def _move(self, named: _Named | None) -> None:
         """Let the lead work in a team of its own, or (None) in its first team."""
         self._named = named
+        self.first.feed.away_from = self.home if named else ""
+        self.first.budget.count(named.team_state.budget if named else None)
         self._moved.set()
         self._moved = anyio.Event()
         self.first.feed.tell(TeamStarted(self.current.roster.state.team))

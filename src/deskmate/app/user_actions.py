@@ -88,6 +88,7 @@ async def send(folder: Path | None, team: str | None, name: str, text: str) -> S
     """Send the user's text to a member, or to all. Raises UnknownRecipient with who is there."""
     if same_name(name, USER):
         raise UnknownRecipient("'user' is you", "Name a recipient, such as lead.")
+    team, name = _placed(team, name)
     with open_team(folder, team) as opened:
         live = opened.reading.holder() is not None
         if same_name(name, ALL):
@@ -212,6 +213,7 @@ async def stop(
 
     `tell` gets the progress meanwhile.
     """
+    team, name = _placed(team, name)
     with open_team(folder, team) as opened:
         roster = await opened.roster.refresh()
         name = roster.spelled(name)
@@ -311,6 +313,17 @@ class OpenTeam:
 def open_team(folder: Path | None, team: str | None) -> Iterator[OpenTeam]:
     """Open a team for the user. Raises Refused for a team that somebody else began."""
     reading = reading_of(folder, team)
-    Signing(state_folder(environment()), reading.workspace).check(reading.team)
+    signing(reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         yield OpenTeam(reading, LogWriter(store, SystemClock(), redaction_of()))
+
+
+def _placed(team: str | None, name: str) -> tuple[str | None, str]:
+    """Return team and name of a member that may be given as `name@team`."""
+    bare, at, other = name.partition("@")
+    return (other.lower(), bare) if at and team in (None, other.lower()) else (team, name)
+
+
+def signing(workspace: Path) -> Signing:
+    """Return what shows which teams of a workspace are this user's own."""
+    return Signing(state_folder(environment()), workspace)

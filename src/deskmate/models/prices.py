@@ -5,6 +5,7 @@ Nothing is downloaded: the table is as old as the installed package.
 
 import logging
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
@@ -18,6 +19,11 @@ _LOG = logging.getLogger(__name__)
 _NO_OVERRIDES: Mapping[str, Rates] = MappingProxyType({})
 # The library searches its whole table again for each model that it does not have.
 _UNLISTED: set[tuple[str, str]] = set()
+# For one answer, it adds up a price for longer than most other things of a step take.
+_FIXED: dict[tuple[str, str], Rates] = {}
+# What a price consists of if it depends on nothing but these counts. The others are for what no usage here counts.
+_OWN_RATES = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
+_OTHER_RATES = {"cache_write_1h_mtok", "web_searches_kcount", "storage_searches_kcount"}
 
 # Our provider → the table's. No others: the table also guesses from parts of a name, and would bill a local server
 # that serves a model with a known name as its maker bills.
@@ -76,6 +82,8 @@ def _at(rates: Rates, usage: Usage) -> float:
 def _listed(provider: str, name: str, usage: Usage) -> float | None:
     if (provider, name) in _UNLISTED:
         return None
+    if rates := _FIXED.get((provider, name)):
+        return _at(rates, usage)
     # Loading the table takes longer than the rest of the startup, so load it only if a price is needed.
     import genai_prices
 
@@ -93,4 +101,24 @@ def _listed(provider: str, name: str, usage: Usage) -> float | None:
         return None
     # A model may be listed without prices. It would then cost nothing.
     priced = found.model_price.input_mtok is not None and found.model_price.output_mtok is not None
+    if priced and (rates := _fixed_rates(found.model.prices)):
+        _FIXED[provider, name] = rates
     return float(found.total_price) if priced else None
+
+
+def _fixed_rates(prices: object) -> Rates | None:
+    """Return the rates of a listed model, or None if they depend on the time, the size of the prompt or anything else.
+
+    `prices`: as the library has them.
+    """
+    # A model whose price changes with time has a list, and a rate that changes with size is no number.
+    rates = {} if isinstance(prices, list) else {key: rate for key, rate in vars(prices).items() if rate is not None}
+    is_fixed = all(isinstance(rate, Decimal) for rate in rates.values())
+    if not is_fixed or not rates.keys() <= {*_OWN_RATES, *_OTHER_RATES}:
+        return None
+    input_, output, *cached = (float(rates[key]) if key in rates else None for key in _OWN_RATES)
+    if input_ is None or output is None:
+        return None
+    # Without a rate of its own, what is cached costs as much as the rest of the input.
+    read, write = (input_ if rate is None else rate for rate in cached)
+    return input_, output, read, write

@@ -51,16 +51,17 @@ class SeenTeam:
     @property
     def state(self) -> str:
         """What the team does, in a word or two. A team without a process does nothing, whatever its records say."""
-        asks = any(member.waits_for_user for member in self.members)
+        # The status of a lead that works elsewhere is in its other team.
+        asks = any(member.waits_for_user for member in self.members if not (self.away and member.name == LEAD))
         lead = next((member.status for member in self.members if member.name == LEAD), None)
         if self.live is None:
             return "unknown"
         if not self.live:
             return "stopped" if self.begun else "empty"
-        if self.away:
-            return f"lead in {self.away}"
         if asks:
             return "asks you"
+        if self.away:
+            return f"lead in {self.away}"
         if any(isinstance(member.status, Working) for member in self.members):
             return "working"
         return "parked" if isinstance(lead, Parked) else "idle"

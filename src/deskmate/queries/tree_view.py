@@ -1,14 +1,14 @@
 """The trees of teammates, and the branches of teams: what they change, and what is only there."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from deskmate.config import environment, load, state_folder
 from deskmate.core.log.names import known_name
 from deskmate.core.team.tasks import parse_id
 from deskmate.core.values import frozen
-from deskmate.errors import BadInput, BadName, Refused, ToolError
+from deskmate.errors import BadInput, BadName, DeskmateError, Refused, ToolError
 from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import Reading, team_at, telling, workspace_at
 from deskmate.queries.team_view import look_at_board
@@ -213,19 +213,50 @@ def gone_teams(place: Path) -> tuple[str, ...]:
 
 
 def check_trees(place: Path) -> tuple[Check, ...]:
-    """Check for trees and refs of teams that no longer exist. Empty if no team here has trees."""
+    """Check for trees that nobody works in, and for what killed processes left. Empty if there is nothing."""
     places = places_at(place)
-    lefts = [(tree, why) for tree, why in _with_left(place, list(places.trees())) if tree.member != CHECKER]
+    lefts = list(_with_left(place, list(places.trees())))
     gone = [f"{tree.member}@{tree.team}" for tree, why in lefts if why == GONE]
+    members = [why for tree, why in lefts if tree.member != CHECKER]
     step, checks = "To remove those without work of their own, run: deskmate trees prune", list[Check]()
     if gone:
         words = f"{len(gone)} of teams that no longer exist: {', '.join(gone[:_NAMED])}"
         checks.append(Check("trees", "warn", words, step))
-    elif lefts:
-        free = sum(bool(why) for _, why in lefts)
-        words = f"{len(lefts)} in {places.folder}{f', {free} of members that have left' if free else ''}"
-        checks.append(Check("trees", "ok", words, step if free else ""))
+    elif members:
+        left = sum(map(bool, members))
+        words = f"{len(members)} in {places.folder}{f', {left} of members that have left' if left else ''}"
+        checks.append(Check("trees", "ok", words, step if left else ""))
     if refs := gone_teams(place):
         words = f"git keeps commits in refs/deskmate/teams for teams that no longer exist: {', '.join(refs[:_NAMED])}"
         checks.append(Check("trees", "warn", words, "To remove these refs, run: deskmate trees prune"))
-    return tuple(checks)
+    return (*checks, *_leftovers(place, places))
+
+
+def _leftovers(place: Path, places: TreePlaces) -> Iterator[Check]:
+    """Yield what killed processes left, and trees of workspaces that are gone."""
+    remove = "To remove them, run: deskmate trees prune"
+    if free := places.pool.free():
+        yield Check("trees", "ok", f"{len(free)} free, for the next teammates", remove)
+    there = teams_in(place)
+    if half := [path for path in places.unfinished() if not _is_running(place, path.parent.name, there)]:
+        yield Check("trees", "warn", f"{len(half)} that killed processes have not finished", remove)
+    if waiting := places.pool.waiting():
+        yield Check("trees", "ok", f"{len(waiting)} files and folders of former trees wait to be deleted", remove)
+    idle = [team for team in there if not _is_running(place, team, there)]
+    if not places.lacks_repository() and (refs := [ref for team in idle for ref in places.refs_without_tree(team)]):
+        yield Check("trees", "warn", f"git keeps {len(refs)} refs for trees that do not exist", remove)
+    for workspace, folder in places.gone_workspaces():
+        yield Check(
+            "trees",
+            "warn",
+            f"{folder} has trees of {workspace}, which no longer exists",
+            "If you moved that folder, move it back, and finish the work of its teams. Otherwise delete the trees",
+        )
+
+
+def _is_running(place: Path, team: str, there: Collection[str]) -> bool:
+    try:
+        return team in there and Reading(place, team).holder() is not None
+    except DeskmateError:
+        # Other checks say what is damaged.
+        return True

@@ -84,9 +84,9 @@ class Agent:
         if view is None:
             return False
         # Before the roster, because a status is written there first.
-        now = replace(view, unheard=await unheard(work), starting=work.team_state.starting.names)
-        roster, board = await work.team_state.roster.refresh(), await work.team_state.board.refresh()
-        seen = (roster.number, board.number) == (view.roster.number, view.board.number)
+        home = await _as_now(work.home, view.home) if work.home and view.home else None
+        now = replace(await _as_now(work.team_state, view), home=home)
+        seen = _seen(now) == _seen(view)
         return seen and self._resting is view and turn_is_over(now)
 
     async def make_room(self, focus: str = "") -> None:
@@ -170,6 +170,19 @@ def _in_current_team(work: AgentWork) -> AgentWork:
         return work
     parts = elsewhere(teams.current)
     return work.in_team(teams.current, parts, partial(_run_subagent, teams.current, parts))
+
+
+async def _as_now(team_state: TeamState, view: View) -> View:
+    """Return what a lead sees of one of its teams now."""
+    # Before the roster, because a status is written there first.
+    starting, mail = team_state.starting.names, await unheard(team_state)
+    roster, board = await team_state.roster.refresh(), await team_state.board.refresh()
+    return replace(view, unheard=mail, starting=starting, roster=roster, board=board)
+
+
+def _seen(view: View) -> list[tuple[int, int]]:
+    """Return how far roster and board of each team were read."""
+    return [(team.roster.number, team.board.number) for team in view.teams]
 
 
 async def _run_subagent(

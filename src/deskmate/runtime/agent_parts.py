@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from deskmate.core.agent.entries import Started
+from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import is_offered
 from deskmate.core.policy.permissions import PermissionRule
@@ -13,7 +14,7 @@ from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
-from deskmate.ports import MemberTree, Model, Tool, Workspace
+from deskmate.ports import MemberTree, Model, Tool, ToolContext, Workspace
 from deskmate.runtime.team_state import TeamState
 
 
@@ -49,9 +50,28 @@ class AgentParts:
         """Return the tools to show to the model: those it can use in the work mode of this view."""
         return tuple(spec for spec in self.specs if is_offered(view.work_mode, view.me, spec.name, view.own_tools))
 
+    def home_beside(self, team_state: TeamState) -> TeamState | None:
+        """Return the first team of a lead that works in this one, if that is another one."""
+        return self.teams.first if self.teams and self.teams.first is not team_state else None
+
+
+@runtime_checkable
+class ForeseeingTool(Protocol):
+    """A tool that can tell beforehand that a call changes nothing, so that the user is not asked about it."""
+
+    async def foresee(self, arguments: Any, context: ToolContext) -> Result | None:
+        """Return the result of a call that would change nothing as of now, otherwise None.
+
+        Raises ToolError if the call would fail. Changes nothing itself.
+        """
+
 
 class LeadTeams(Protocol):
     """The teams a lead can have: its first team, and one more that it creates and closes."""
+
+    @property
+    def first(self) -> TeamState:
+        """The team that the lead was started in."""
 
     @property
     def current(self) -> TeamState:

@@ -4,9 +4,11 @@ Agents send events and faces listen. Nothing depends on them: a face that missed
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from deskmate.core.agent.entries import Entry
+from deskmate.core.log.names import LEAD, agent_id
 from deskmate.core.prompt.prompts import Delta
 from deskmate.core.team.status import Status
 from deskmate.core.values import frozen
@@ -75,10 +77,20 @@ Listener: TypeAlias = Callable[[TeamEvent], None]
 
 
 class Feed:
-    """Sends events to all listeners. A listener must neither wait nor raise, because the sender waits for it."""
+    """Sends events to all listeners. A listener must neither wait nor raise, because the sender waits for it.
 
-    def __init__(self) -> None:
+    `outer`: a feed whose listeners get these events too. `away_from`: the name of the team of this feed while its lead
+    works in another one. The outer listeners get its members as `name@team` then.
+    """
+
+    def __init__(self, outer: "Feed | None" = None) -> None:
         self._listeners: list[Listener] = []
+        self._outer = outer
+        self.away_from = ""
+
+    def of_team(self) -> "Feed":
+        """Return the feed of one more team with the same outer listeners."""
+        return Feed(self._outer or self)
 
     def listen(self, listener: Listener) -> None:
         """Send all events from now on to a listener."""
@@ -88,3 +100,11 @@ class Feed:
         """Send an event to every listener."""
         for listener in self._listeners:
             listener(event)
+        if self._outer:
+            self._outer.tell(self._from_outside(event))
+
+    def _from_outside(self, event: TeamEvent) -> TeamEvent:
+        # The lead is the same in both teams.
+        if not self.away_from or isinstance(event, TeamStarted) or event.member.partition(":")[0] == LEAD:
+            return event
+        return replace(event, member=agent_id(event.member, self.away_from))

@@ -1,6 +1,6 @@
 """Task groups that raise the error itself, not a group of one."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -52,6 +52,22 @@ async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
 
         for wait in waits:
             tasks.start_soon(end_with, wait)
+
+
+async def together(works: Iterable[Callable[[], Coroutine[Any, Any, object]]]) -> None:
+    """Run all of these at the same time, and return once all have returned."""
+    async with task_group() as tasks:
+        for work in works:
+            tasks.start_soon(work)
+
+
+async def meanwhile(side: Callable[[], Coroutine[Any, Any, object]], work: Awaitable[A]) -> A:
+    """Return the result of `work`. Run `side` until then."""
+    async with task_group() as tasks:
+        tasks.start_soon(side)
+        result = await work
+        tasks.cancel_scope.cancel()
+    return result
 
 
 class PlayTasks:

@@ -58,7 +58,7 @@ class Starting:
 class TeamState:
     """One log writer, one fold of each shared stream and of each mailbox that others look at, one feed.
 
-    A lead with two teams has one of these for each. Both tell the same feed.
+    A lead with two teams has one of these for each. Both feeds have the same outer listeners.
     """
 
     writer: LogWriter
@@ -77,4 +77,5 @@ class TeamState:
         """Return the state of another team of the same lead, in the same process."""
         writer = self.writer.into(store)
         roster = Roster(writer)
-        return TeamState(writer, roster, Board(writer, roster), self.budget.beside(writer, roster), self.feed)
+        budget = self.budget.beside(writer, roster)
+        return TeamState(writer, roster, Board(writer, roster), budget, self.feed.of_team())

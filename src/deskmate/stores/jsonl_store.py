@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from pathlib import Path
 from typing import TypeVar
 
-from anyio.lowlevel import checkpoint
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
 from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, encode, encode_together
@@ -107,12 +107,12 @@ class JsonlStore:
         """Return everything after the number `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
-        # One stat of an entry that the kernel has in memory. A thread costs far more.
+        # One stat of an entry that the kernel has in memory. A thread costs far more, and so does a turn of the loop.
         found = None if self._threads.inherited else file.glance(after, sync=sync)
         if found is None:
             found = await self._threads.run(lambda: file.read(after, sync=sync))
         else:
-            await checkpoint()
+            await checkpoint_if_cancelled()
         self._warn_of_losses(stream, found)
         return found
 

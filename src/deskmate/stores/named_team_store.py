@@ -55,8 +55,8 @@ class NamedTeamStore:
             await _first(parts)
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
-        """Hold a seat. The lead's seat is in its first team. `Store` has the details."""
-        return (self._home if name == LEAD else self._team).hold(name, note, wait=wait)
+        """Hold a seat. The lead's, and those that limit calls, are in its first team. `Store` has the details."""
+        return (self._home if name == LEAD or "/" in name else self._team).hold(name, note, wait=wait)
 
     def _at(self, stream: str) -> tuple[Store, str]:
         plain, at, team = stream.partition("@")

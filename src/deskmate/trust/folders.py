@@ -11,11 +11,10 @@ from pathlib import Path
 
 from deskmate.config import environment
 from deskmate.core.log.names import BOARD, SPEND
-from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
 from deskmate.fs.safe_files import small_file
 from deskmate.ports import Store
-from deskmate.stores.archive import founding, is_unused, spent_in, spent_in_archive, strays_in, teams_in
+from deskmate.stores.archive import founding, is_unused, strays_in, teams_in
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.named_team_store import NamedTeamStore
 from deskmate.workspace.sandbox.mounts import homes
@@ -207,13 +206,6 @@ def home_of(workspace: Path, team: str) -> str:
             f"Put the folders of team '{home}' back.",
         )
     return home
-
-
-def spent_elsewhere(workspace: Path, team: str) -> Spending:
-    """Return what the other teams of a team's lead have spent: closed ones, and its first team if this is another."""
-    home = home_of(workspace, team)
-    archived = spent_in_archive(workspace, home)
-    return archived if team == home else together(spent_in(workspace, home), archived)
 
 
 @contextmanager

@@ -268,6 +268,10 @@ class RunningCommand:
         except ValueError as error:
             raise ToolError("The command contains a NUL or an invalid character. Remove it.") from error
         except OSError as error:
+            if not os.path.isdir(self._order.folder):
+                raise ToolError(
+                    f"The folder {self._order.folder} is gone: somebody deleted it. Tell the user."
+                ) from error
             raise ToolError(
                 f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."
             ) from error

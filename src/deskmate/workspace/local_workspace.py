@@ -30,7 +30,7 @@ from deskmate.workspace.command_output import MAX_BLOB, Output, clean
 from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words
 from deskmate.workspace.descriptors import room_to_run, room_to_search
 from deskmate.workspace.git.revisions import head_commit, status_words
-from deskmate.workspace.paths import Outside, Place, resolved, telling
+from deskmate.workspace.paths import OURS, Outside, Place, resolved, telling
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
@@ -79,7 +79,8 @@ class LocalWorkspace:
         home = Path(os.path.realpath(records)) if records else self._root
         self._blobs = Blobs(home, self._root, team, self._member)
         self._grace_seconds, self._redaction = grace_seconds, redaction
-        self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
+        confined = sandbox if sandbox and sandbox.level is not Level.NONE else None
+        self._sandbox = confined and confined.hiding(home / name for name in OURS if records)
         self._groups = Groups(home, team, member)
         self._unfinished = Unfinished(self._root, home, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}

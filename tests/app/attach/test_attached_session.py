@@ -157,3 +157,21 @@ async def test_an_image_can_be_sent_from_it(harness: AppHarness) -> None:
         await window.say("see", images=[harness.place / "shot.png"])
         await until(window, lambda seen: seen.spent.calls == 2 and not seen.busy)
     assert shown == [False, True]
+
+
+@pytest.mark.behaviour("two-teams")
+async def test_it_shows_members_of_the_home_of_a_lead_that_is_elsewhere_and_what_they_do(harness: AppHarness) -> None:
+    async with two_windows(harness, moves) as (typist, window, events):
+        await typist.types("hire")
+        await until(window, lambda seen: [one.status for one in seen.members] == [Idle(), Idle()])
+        await typist.types("found")
+        await until(window, lambda seen: seen.team == "web" and not seen.busy)
+        assert [member.name for member in window.members] == [LEAD, "alice@main"]
+        known = len(await window.entries("alice@main"))
+        await window.say("hello", "alice@main")
+        await until(window, lambda seen: any(one.envelope.recipient == "alice@main" for one in seen.letters))
+        await window.changed("alice@main", known)
+        await until(window, lambda seen: any(isinstance(e, Recorded) and e.member == "alice@main" for e in events))
+        await window.set_mode(Mode.ACCEPT_EDITS, "alice@main")
+        await window.stop("alice@main")
+        await until(window, lambda seen: [member.name for member in seen.members] == [LEAD])

@@ -119,7 +119,11 @@ def test_what_was_known_of_board_members_and_mail_of_the_old_team_is_forgotten_a
         nudged=frozenset(),
         reported=frozenset(),
         read=frozenset(),
+        informed=False,
+        home=before.without_own(),
     )
+    back = after(Noticed(text="", away=""), memory=there)
+    assert back == replace(before, number=back.number)
 
 
 def test_each_of_its_two_mailboxes_has_a_cursor_and_that_of_a_closed_team_ends_with_it() -> None:

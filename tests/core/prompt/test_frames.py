@@ -1,7 +1,7 @@
 """A frame says who wrote something; no text inside can close it, open another or pose as someone else."""
 
 import re
-from html import unescape
+from html import escape, unescape
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from deskmate.core.agent.entries import Ended, Heard, Noticed, Nudged, Started, Took
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.prompt.frames import clean, framed, message_text, notification_text, posing_as_nobody, unframed
+from deskmate.core.prompt.frames import (
+    clean,
+    escaped,
+    framed,
+    message_text,
+    notification_text,
+    posing_as_nobody,
+    unframed,
+)
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.messages import (
     Broadcast,
@@ -262,3 +270,8 @@ def test_markup_that_is_not_ours_is_left_alone_outside_of_frames() -> None:
 
 def test_an_attribute_that_is_not_set_is_not_there() -> None:
     assert framed("t", "b", {"a": "", "c": " \n", "d": "1"}) == '<t d="1">b</t>'
+
+
+@given(st.text())
+def test_attributes_are_escaped_as_in_html(text: str) -> None:
+    assert (escaped(text), unescape(escaped(text))) == (escape(text), unescape(escape(text)))

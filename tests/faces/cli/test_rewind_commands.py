@@ -7,8 +7,8 @@ import pytest
 from anyio import to_thread
 
 from deskmate.app import environment
-from deskmate.app.cleanup import give_up_abandoned
 from deskmate.app.rewind.rewinding import kept_stopped
+from deskmate.app.sessions.abandoned_teams import give_up_abandoned
 from deskmate.trust.team_signature import Signing
 from tests.app.rewind.rewind_story import begin, files, go_on, settings
 from tests.faces.fake_app import Ended, run_command

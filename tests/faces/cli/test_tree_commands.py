@@ -279,3 +279,47 @@ def test_doctor_names_trees_and_refs_that_nobody_needs(
     shown = type_in("doctor").stdout
     assert "1 of teams that no longer exist: ann@main" in shown
     assert "refs/deskmate/teams for teams that no longer exist: main" in shown
+
+
+# -- what killed runs leave -----------------------------------------------------------------------
+
+
+def test_free_trees_are_named_and_pruned(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
+    make_tree(repository, "ann")
+    anyio.run(repository.trees.release, "ann")
+    leave(repository, "ann")
+    free = repository.places.pool.free()
+    assert type_in("trees").stdout.splitlines() == [
+        "There are no trees.",
+        "1 free tree waits for the next teammates. To remove them, run: deskmate trees prune",
+    ]
+    assert json.loads(type_in("trees", "--json").stdout)["free"] == list(map(str, free))
+    assert "1 free, for the next teammates" in type_in("doctor").stdout
+    assert type_in("trees", "prune").stdout == "removed 1 free tree that waited for the next teammates\n"
+    assert not free[0].exists()
+    assert type_in("trees", "prune").stdout == "There is nothing to remove.\n"
+
+
+def test_what_a_killed_run_left_is_named_and_pruned(repository: TreeRepository, type_in: Callable[..., Ended]) -> None:
+    tree = make_tree(repository, "ann")
+    (tree.parent / ".unfinished-bob/folder").mkdir(parents=True)
+    (tree.parent / ".unfinished-bob/folder").chmod(0o500)
+    repository.git("update-ref", "refs/deskmate/teams/main/trees/bob", "HEAD")
+    repository.git("update-ref", "refs/deskmate/teams/main/offers/bob", "HEAD")
+    shown = type_in("doctor").stdout
+    assert "1 that killed processes have not finished" in shown
+    assert "git keeps 1 refs for trees that do not exist" in shown
+    assert type_in("trees", "prune").stdout == "removed 1 unfinished tree\n"
+    assert sorted(os.listdir(tree.parent)) == ["ann"]
+    names = repository.git("for-each-ref", "--format=%(refname:lstrip=4)", "refs/deskmate/teams").split()
+    assert names == ["offers/bob", "start", "trees/ann"]
+    assert "that do not exist" not in type_in("doctor").stdout
+
+
+def test_doctor_names_trees_of_a_repository_that_was_moved(
+    repository: TreeRepository, env: Env, tmp_path: Path
+) -> None:
+    tree = make_tree(repository, "ann")
+    repository.root.rename(tmp_path / "moved")
+    shown = at(tmp_path / "moved", "doctor", env=env).stdout
+    assert f"{tree.parent.parent} has trees of {repository.root}, which no longer exists" in shown

@@ -31,7 +31,7 @@ def test_a_server_that_was_never_reached_is_named_and_given_up_soon(tmp_path: Pa
         end = place.own(tmp_path / "own", ANTHROPIC_BASE_URL=dead).piped("", "run", "hi")
     assert end.code == 1
     assert time.monotonic() - began < 40
-    reason = f"Cannot connect to {dead} (from ANTHROPIC_BASE_URL): All connection attempts failed"
+    reason = f"Cannot connect to {dead} (from ANTHROPIC_BASE_URL): Connection refused"
     assert f"deskmate: stopped: {reason} (tries: " in end.stderr
     assert "Check the address, and that the server is running." in end.stderr
     assert "again in 0 s" not in end.stderr

@@ -30,7 +30,11 @@ LATER = {
     "deskmate.models.wires.openai",
     "deskmate.demo",
     "deskmate.faces.tui",
+    "deskmate.launchers.process",
+    "deskmate.models.http.server_trust",
     "genai_prices",
+    "httpx2",
+    "html",
     "tree_sitter",
     "textual",
 }
@@ -39,6 +43,8 @@ ANSWERING = {
     "deskmate.tools.shell.bash",
     "deskmate.tools.files.file_tools",
     "genai_prices",
+    # The price table imports it, to update itself if it is told to.
+    "httpx2",
 }
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import anthropic
-import httpx2
 import pytest
 
 from deskmate.core.prompt.prompts import (
@@ -19,6 +18,7 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.models.http.http_failures import HttpFailure
 from deskmate.models.wires.anthropic import AnthropicModel
 from tests.models.in_process_provider import HELLO, KEY, LIMITS, Provider, all_of, reply_of
 
@@ -117,13 +117,13 @@ async def test_a_stream_that_breaks_off_anywhere_is_trouble_and_never_half_a_rep
         with pytest.raises(ModelTrouble):
             await all_of(model_at(Provider(STREAM[:place])))
         with pytest.raises(ModelTrouble):
-            await all_of(model_at(Provider(STREAM[:place], then=httpx2.ReadError("reset"))))
+            await all_of(model_at(Provider(STREAM[:place], then=HttpFailure("reset"))))
     assert await reply_of(model_at(Provider(STREAM[:whole]))) == REPLY
 
 
 async def test_the_providers_own_client_reads_the_same_out_of_the_stream() -> None:
     provider = Provider(STREAM, headers={"content-type": "text/event-stream"})
-    client = anthropic.AsyncAnthropic(api_key=KEY, http_client=provider.client)
+    client = anthropic.AsyncAnthropic(api_key=KEY, http_client=provider.sdk_client)
     asked: list[anthropic.types.MessageParam] = [{"role": "user", "content": "hello"}]
     async with client.messages.stream(max_tokens=9, model="claude-test", messages=asked) as stream:
         message = await stream.get_final_message()

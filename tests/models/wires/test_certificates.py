@@ -43,27 +43,24 @@ async def server() -> AsyncIterator[str]:
         group.cancel_scope.cancel()
 
 
-async def events_from(address: str) -> list[str]:
+async def events_from(address: str, **environ: str) -> list[str]:
     at = ProviderEndpoint(
         "acme:large", f"{address}/chat", "ACME_API_KEY", origin=SettingsOrigin(address="ACME_BASE_URL")
     )
-    async with new_client() as client:
-        return [event.data async for event in ask(client, at, {}, b"{}")]
+    async with new_client(environ=environ) as client:
+        return [event.data async for event in ask(client, at, {}, [b"{}"])]
 
 
-async def test_an_authority_in_ssl_cert_file_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+async def test_an_authority_in_ssl_cert_file_is_trusted() -> None:
     async with server() as address:
-        assert await events_from(address) == ["hello"]
+        assert await events_from(address, SSL_CERT_FILE=str(AUTHORITY)) == ["hello"]
 
 
-async def test_an_authority_in_ssl_cert_dir_is_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_an_authority_in_ssl_cert_dir_is_trusted(tmp_path: Path) -> None:
     # OpenSSL looks for a file that is named after the hash of the authority's name.
     (tmp_path / "8e12cdc3.0").write_bytes(AUTHORITY.read_bytes())
-    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     async with server() as address:
-        assert await events_from(address) == ["hello"]
+        assert await events_from(address, SSL_CERT_DIR=str(tmp_path)) == ["hello"]
 
 
 async def test_an_unknown_authority_is_refused_at_once_and_the_message_says_how_to_trust_it(
@@ -78,8 +75,7 @@ async def test_an_unknown_authority_is_refused_at_once_and_the_message_says_how_
     assert "ACME_BASE_URL" in str(raised.value)
 
 
-async def test_a_certificate_for_another_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+async def test_a_certificate_for_another_host_is_refused() -> None:
     async with server() as address:
         with pytest.raises(ModelRejected):
-            await events_from(address.replace("127.0.0.1", "127.1"))
+            await events_from(address.replace("127.0.0.1", "127.1"), SSL_CERT_FILE=str(AUTHORITY))

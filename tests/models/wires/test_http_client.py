@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import anyio
 import anyio.abc
-import httpx2
 import pytest
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
+from deskmate.models.http.http_failures import BadResponse, ConnectFailure, ConnectTimeout, HttpFailure, SilenceTimeout
+from deskmate.models.http.post_client import TimeLimits
 from deskmate.models.wires.http_client import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
 from deskmate.models.wires.provider_errors import (
     Fault,
@@ -29,7 +30,7 @@ AT = ProviderEndpoint("acme:large", "https://acme.test/chat", "ACME_API_KEY", KE
 
 
 async def events_of(provider: Provider, at: ProviderEndpoint = AT) -> list[ServerEvent]:
-    return [event async for event in ask(provider.client, at, {}, b"{}")]
+    return [event async for event in ask(provider.client, at, {}, [b"{}"])]
 
 
 async def failure_of(provider: Provider, at: ProviderEndpoint = AT) -> ModelError:
@@ -106,7 +107,7 @@ def test_the_providers_own_words_are_found(body: str, message: str) -> None:
 
 
 async def test_an_answer_without_a_body_is_told_by_its_status() -> None:
-    assert "Service Unavailable" in str(await failure_of(Provider(status=503)))
+    assert "Service Unavailable" in str(await failure_of(Provider(status=503, reason="Service Unavailable")))
 
 
 async def test_a_providers_words_are_bounded_and_never_hold_the_key() -> None:
@@ -165,14 +166,12 @@ async def test_a_passing_trouble_says_how_long_to_wait(status: int) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        httpx2.PoolTimeout("busy"),
-        httpx2.ReadError("reset"),
-        httpx2.ReadTimeout(""),
-        httpx2.RemoteProtocolError("nonsense"),
-        httpx2.ProxyError("no way"),
+        SilenceTimeout(),
+        HttpFailure("reset"),
+        BadResponse("nonsense"),
     ],
 )
-async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: Exception) -> None:
+async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: HttpFailure) -> None:
     assert type(await failure_of(Provider(refuse=error))) is ModelTrouble
     assert type(await failure_of(Provider(b"data: a\n", then=error))) is ModelTrouble
     assert type(await failure_of(Provider(b'{"error"', then=error, status=500))) is ModelTrouble
@@ -180,9 +179,9 @@ async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: Exception
 
 @pytest.mark.parametrize(
     ("error", "why"),
-    [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "no answer within 10 s")],
+    [(ConnectFailure("refused"), "refused"), (ConnectTimeout(), "no answer within 10 s")],
 )
-async def test_a_server_without_a_connection_is_named_by_its_address(error: Exception, why: str) -> None:
+async def test_a_server_without_a_connection_is_named_by_its_address(error: HttpFailure, why: str) -> None:
     raised = await failure_of(Provider(refuse=error))
     assert (type(raised), raised.message) == (Unreachable, f"Cannot connect to https://acme.test: {why}")
 
@@ -211,7 +210,7 @@ def test_a_wrong_key_is_looked_for_where_it_was_set(origin: SettingsOrigin, plac
 async def test_an_address_that_cannot_be_asked_is_rejected_for_good(url: str) -> None:
     async with new_client() as client:
         with pytest.raises(ModelRejected):
-            await anext(ask(client, ProviderEndpoint("acme:large", url, "ACME_API_KEY"), {}, b"{}"))
+            await anext(ask(client, ProviderEndpoint("acme:large", url, "ACME_API_KEY"), {}, [b"{}"]))
 
 
 @pytest.mark.behaviour("models")
@@ -233,21 +232,25 @@ async def test_an_error_in_place_of_a_stream_means_what_it_says() -> None:
 
 async def test_the_client_gives_up_on_silence_and_not_on_length() -> None:
     async with new_client(silence_seconds=7) as client:
-        assert client.timeout == httpx2.Timeout(connect=CONNECT_SECONDS, read=7, write=WRITE_SECONDS, pool=7)
+        assert client.limits == TimeLimits(connect=CONNECT_SECONDS, silence=7, write=WRITE_SECONDS)
 
 
 async def test_who_stops_reading_lets_go_of_the_answer() -> None:
     provider = Provider(b"data: a\n\n", b"data: b\n\n")
-    events = ask(provider.client, AT, {}, b"{}")
+    events = ask(provider.client, AT, {}, [b"{}"])
     assert await anext(events) == ServerEvent("", "a")
     await events.aclose()
     assert [body.closed for body in provider.bodies] == [True]
 
 
 class Server:
-    """A real one on this machine. `connections` counts those it took, `lost` tells of one that was closed on it."""
+    """A real one on this machine. `connections` counts those it took, `lost` tells of one that was closed on it.
+
+    `ends`: whether its answers do.
+    """
 
     def __init__(self) -> None:
+        self.ends = True
         self.connections = 0
         self.lost = anyio.Event()
         self.url = ""
@@ -260,7 +263,8 @@ class Server:
                     while b"{}" not in await stream.receive():
                         pass
                     await stream.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\n")
-                    await stream.send(b"0\r\n\r\n")
+                    if self.ends:
+                        await stream.send(b"0\r\n\r\n")
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 self.lost.set()
 
@@ -278,7 +282,7 @@ async def running() -> AsyncIterator[Server]:
 async def test_a_drained_answer_leaves_its_connection_to_the_next() -> None:
     async with running() as server, new_client() as client:
         for _ in range(3):
-            events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, b"{}")
+            events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, [b"{}"])
             assert await anext(events) == ServerEvent("", "a")
             await drain(events)
         assert server.connections == 1
@@ -286,7 +290,8 @@ async def test_a_drained_answer_leaves_its_connection_to_the_next() -> None:
 
 async def test_a_closed_answer_closes_its_connection() -> None:
     async with running() as server, new_client() as client:
-        events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, b"{}")
+        server.ends = False
+        events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, [b"{}"])
         await anext(events)
         await events.aclose()
         with anyio.fail_after(30):
@@ -294,8 +299,8 @@ async def test_a_closed_answer_closes_its_connection() -> None:
 
 
 async def test_an_answer_that_breaks_while_it_is_drained_troubles_nobody() -> None:
-    provider = Provider(b"data: a\n\n", then=httpx2.ReadError("reset"))
-    events = ask(provider.client, AT, {}, b"{}")
+    provider = Provider(b"data: a\n\n", then=HttpFailure("reset"))
+    events = ask(provider.client, AT, {}, [b"{}"])
     await anext(events)
     await drain(events)
     assert [body.closed for body in provider.bodies] == [True]

@@ -33,11 +33,11 @@ Write = Callable[[Prompt], bytes]
 
 
 def by_anthropic(prompt: Prompt) -> bytes:
-    return anthropic_request.request_body(prompt, "claude-test", max_tokens=9, thinking_tokens=0)
+    return b"".join(anthropic_request.body_parts(prompt, "claude-test", max_tokens=9, thinking_tokens=0))
 
 
 def by_openai(prompt: Prompt) -> bytes:
-    return openai_request.request_body(prompt, "gpt-test", max_tokens=9, max_tokens_key="max_tokens")
+    return b"".join(openai_request.body_parts(prompt, "gpt-test", max_tokens=9, max_tokens_key="max_tokens"))
 
 
 WIRES: tuple[Write, ...] = (by_anthropic, by_openai)

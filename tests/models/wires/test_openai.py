@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-import httpx2
 import openai
 import pytest
 
@@ -20,6 +19,7 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.models.http.http_failures import HttpFailure
 from deskmate.models.wires.openai import OpenAIModel
 from tests.models.in_process_provider import HELLO, KEY, LIMITS, Provider, all_of, reply_of
 
@@ -126,12 +126,12 @@ async def test_a_stream_that_breaks_off_anywhere_is_trouble_and_never_half_a_rep
             await all_of(model_at(Provider(STREAM[:place])))
     for place in range(len(STREAM) - 2):
         with pytest.raises(ModelTrouble):
-            await all_of(model_at(Provider(STREAM[:place], then=httpx2.ReadError("reset"))))
+            await all_of(model_at(Provider(STREAM[:place], then=HttpFailure("reset"))))
 
 
 async def test_the_providers_own_client_reads_the_same_out_of_the_stream() -> None:
     provider = Provider(STREAM, headers={"content-type": "text/event-stream"})
-    client = openai.AsyncOpenAI(api_key=KEY, http_client=provider.client)
+    client = openai.AsyncOpenAI(api_key=KEY, http_client=provider.sdk_client)
     async with client.chat.completions.stream(model="gpt-test", messages=[{"role": "user", "content": "hi"}]) as stream:
         completion = await stream.get_final_completion()
     message = completion.choices[0].message

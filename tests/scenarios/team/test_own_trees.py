@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.team.tasks import Completed, Offered, Returned, TaskStatus
-from deskmate.testing import Asked, Say
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.scenario import Scenario
 from deskmate.testing.team_scripts import (
     MemberScript,
     add_task,
     complete_task,
     given_task,
+    hears,
     in_turn,
     member_of,
     run_command,
@@ -180,3 +181,47 @@ async def test_a_setup_command_that_fails_is_told_in_the_first_message_and_the_w
     first = next(asked for asked in run.requests if member_of(asked) == "ann")
     assert any("no such package" in text for text in first.texts)
     assert git(tmp_path / "work", "show", f"{BRANCH}:ann.txt") == "ann\n"
+
+
+async def test_the_next_team_gets_the_trees_of_the_last_one(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+    scripts = {"lead": lead("ann", "bob"), "ann": writes(("ann.txt", "ann\n")), "bob": writes(("bob.txt", "bob\n"))}
+    async with Scenario(tmp_path, scripts) as team:
+        await team.run("Write two files.")
+    pool = TreePlaces(tmp_path / "home/.local/state/deskmate", tmp_path / "work", os.environ).pool
+    free = pool.free()
+    assert len(free) == 2
+    inodes = {(tree / "list.txt").stat().st_ino for tree in free}
+    scripts = {"lead": in_turn(Say(calls=[spawn("cleo", isolation="own")])), "cleo": in_turn(Say("I looked."))}
+    async with Scenario(tmp_path, scripts) as team:
+        await team.run("Look.")
+    assert {(tree / "list.txt").stat().st_ino for tree in pool.free()} == inodes
+
+
+@pytest.mark.behaviour("two-teams")
+async def test_the_work_of_a_home_is_merged_into_its_branch_while_the_lead_leads_another_team(tmp_path: Path) -> None:
+    repository(tmp_path / "work")
+
+    def ann(asked: Asked) -> Say:
+        if asked.results or not hears(asked, "begin now"):
+            return Say("I wait.")
+        return Say(calls=[run_command("echo ann > ann.txt"), complete_task(1)])
+
+    scripts = {
+        "lead": in_turn(
+            Say(calls=[spawn("ann", isolation="own"), add_task("work of ann", owner="ann")]),
+            Say(calls=[Use("TeamCreate", {"team_name": "web"})]),
+            Say(calls=[spawn("bob", isolation="own"), add_task("work of bob", owner="bob")]),
+            Say(calls=[Use("SendMessage", {"recipient": "ann@main", "content": "begin now"})]),
+        ),
+        "ann": ann,
+        "bob": writes(("bob.txt", "bob\n")),
+    }
+    async with Scenario(tmp_path, scripts) as team:
+        run = await team.run("Write two files.")
+    assert {task.owner for task in run.outcome.tasks} == {"ann", "bob"}
+    assert {task.status for task in run.outcome.tasks} == {TaskStatus.COMPLETED}
+    names = {
+        one: git(tmp_path / "work", "ls-tree", "--name-only", f"deskmate/{one}").split() for one in ("main", "web")
+    }
+    assert names == {"main": ["ann.txt", "draft.txt", "list.txt"], "web": ["bob.txt", "draft.txt", "list.txt"]}

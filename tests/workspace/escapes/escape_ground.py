@@ -83,7 +83,8 @@ class Ground:
 
     @property
     def workspace(self) -> Path:
-        return self.top / "ws"
+        """The folder of the commands. In the place of a tree, `ws` is a link to it."""
+        return Path(os.path.realpath(self.top / "ws"))
 
     @property
     def state(self) -> Path:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,16 +20,23 @@ from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.workspace.escapes.escape_ground import Ground, become, ground
 from tests.workspace.escapes.escape_table import ATTEMPTS, GIT, LATER, LINKS, Attempt
 
+Make = Callable[[Ground, Sandbox | None], LocalWorkspace]
 
-async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None) -> bool:
+
+def in_the_workspace(on: Ground, sandbox: Sandbox | None) -> LocalWorkspace:
+    return LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox, grace_seconds=0.3)
+
+
+async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None, make: Make = in_the_workspace) -> bool:
     """Try one escape, and have Deskmate stumble over what it left; tell whether it won."""
     one.before(on)
-    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox, grace_seconds=0.3)
+    workspace = make(on, sandbox)
     left_open = os.open(on.outside / "victim", os.O_RDWR)
     os.set_inheritable(left_open, True)
     try:
         with anyio.fail_after(60):
-            ran = await workspace.run(f"echo tried\n{on.fill(one.command)}", timeout_seconds=20, blob="lead-1-0.txt")
+            command = f"echo tried\n{on.fill(one.command)}"
+            ran = await workspace.run(command, timeout_seconds=20, blob="lead-1-0.txt")
             if not ran.output.startswith("tried"):
                 sys.exit(f"{one.name} was not tried: {ran}")
             if one in (*GIT, *LINKS, *LATER):

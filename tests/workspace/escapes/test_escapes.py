@@ -18,6 +18,7 @@ from deskmate.workspace.sandbox.resource_limits import counts_processes
 from tests.workspace.escapes.escape_ground import ROOT
 from tests.workspace.escapes.escape_table import ATTEMPTS, GIT, LINKS, RECORDS
 from tests.workspace.escapes.socket_run import FAMILIES
+from tests.workspace.escapes.tree_run import ATTEMPTS as IN_TREES
 
 NOBODY = "65534"
 SECONDS = 240
@@ -93,6 +94,17 @@ def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user:
     if (found := find_sandbox(tmp_path, environ=os.environ)).level is not Level.BUBBLEWRAP:
         pytest.skip(found.reason)
     assert tried(parent, Level.BUBBLEWRAP, user) == {attempt.name: False for attempt in ATTEMPTS}
+
+
+@pytest.mark.parametrize("user", SELDOM)
+@pytest.mark.behaviour("worktree")
+def test_no_attempt_leads_out_of_a_tree(parent: Path, tmp_path: Path, user: list[str]) -> None:
+    if (found := find_sandbox(tmp_path, environ=os.environ)).level is not Level.BUBBLEWRAP:
+        pytest.skip(found.reason)
+    words = [sys.executable, "-m", "tests.workspace.escapes.tree_run", str(parent), *user]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout.splitlines()[-1]) == {attempt.name: False for attempt in IN_TREES}
 
 
 @pytest.mark.parametrize("user", SELDOM)

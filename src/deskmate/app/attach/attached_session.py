@@ -19,7 +19,7 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.app.teams import permit
 from deskmate.app.user_actions import open_team
 from deskmate.config import Settings, choose_model, environment
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, agent_id, log
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.status import Status
@@ -30,7 +30,8 @@ from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Changed, Feed, Recorded, Seated, TeamStarted
 from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.trust.folders import home_of, open_store, spent_elsewhere
+from deskmate.stores.archive import spent_in_archive
+from deskmate.trust.folders import home_of, open_store
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.local_workspace import LocalWorkspace
@@ -64,7 +65,7 @@ async def attached(
         def opened(team: str) -> TeamState:
             # They stay open as long as this: a screen may still be reading from a team that the lead has left.
             store = stores.enter_context(open_store(reading.workspace, team))
-            return team_state_of(store, settings, feed, spent_elsewhere(reading.workspace, team))
+            return team_state_of(store, settings, feed, spent_in_archive(reading.workspace, home))
 
         team_state = opened(reading.team)
         sandbox = await anyio.to_thread.run_sync(sandbox_of, settings)
@@ -112,6 +113,7 @@ class AttachedSession(TeamSession):
         super().__init__(team_state, workspace, USER)
         self._confined = confined
         self._reading, self._lead_in, self._settings, self._state = reading, lead_in, settings, team_state
+        self._at_home = self._opened_home()
         self._moved = anyio.Event()
         self._told: dict[str, int] = {}
         self._statuses: dict[str, Status] = {}
@@ -119,6 +121,7 @@ class AttachedSession(TeamSession):
     async def begin(self) -> None:
         """Look for the first time. What is there already is not told on the feed."""
         await self._shown.look()
+        await self._look_at_home()
         for member in self.members:
             entries = await self.entries(member.name)
             self._told[member.name] = entries[-1][0] if entries else 0
@@ -160,6 +163,7 @@ class AttachedSession(TeamSession):
     async def _look(self) -> None:
         async with self._turn:
             await self._shown.look()
+            await self._look_at_home()
             for member in self.members:
                 await self._follow(member)
 
@@ -173,6 +177,8 @@ class AttachedSession(TeamSession):
             shown = ShownTeam(state)
             await shown.look()
             self._reading, self._state, self._shown = Reading(self.workspace, team), state, shown
+            self._at_home = await anyio.to_thread.run_sync(self._opened_home)
+            await self._look_at_home()
             # The transcript of the lead is the same one. Other members are others, even if their names are the same.
             self._told = {name: number for name, number in self._told.items() if name == LEAD}
             self._statuses = {}
@@ -185,9 +191,15 @@ class AttachedSession(TeamSession):
     async def _written(self) -> None:
         """Return once something may be new since the last look."""
         since = {ROSTER: self._state.roster.state.number, BOARD: self._state.board.state.number}
-        logs = {log(name): number for name, number in self._told.items()}
+        logs = {log(name): number for name, number in self._told.items() if "@" not in name}
         shown = {**self._shown.mail.since, **self._shown.questions.since}
-        await self._state.writer.store.changed({**shown, **since, **logs})
+        here = partial(self._state.writer.store.changed, {**shown, **since, **logs})
+        if (home := self._at_home) is None or self._shown_home is None:
+            await here()
+            return
+        names = (member.name for member in home.roster.state.teammates if member.here)
+        at_home = {log(name): self._told.get(agent_id(name, self.home), 0) for name in names}
+        await first_of(here, self._shown_home.changed, partial(home.writer.store.changed, at_home))
 
     async def _follow(self, member: Member) -> None:
         """Tell what a member has done since, as the process that runs it tells its own screen."""
@@ -253,7 +265,8 @@ class AttachedSession(TeamSession):
 
     async def changed(self, name: str, after: int) -> None:
         """Return once a member's transcript may have something after a number, or the lead works in another team."""
-        await first_of(partial(self._state.writer.store.changed, {log(name): after}), self._moved.wait)
+        state, name = self._at(name)
+        await first_of(partial(state.writer.store.changed, {log(name): after}), self._moved.wait)
 
     # -- what only the process that runs the team can do ------------------------------------------
 
@@ -277,14 +290,30 @@ class AttachedSession(TeamSession):
 
     # -- what is set ------------------------------------------------------------------------------
 
-    async def _permit(self, policy: PolicySet) -> None:
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        if at_home and self._at_home:
+            await permit(self._at_home.roster, policy)
+            self._tell()
+            return
         # The first team first: the lead must never return to more than was last permitted.
         if self.team != self._lead_in.home and policy.member in (None, LEAD):
-            with open_team(self.workspace, self._lead_in.home) as at_home:
-                await permit(at_home.roster, policy)
+            with open_team(self.workspace, self._lead_in.home) as first:
+                await permit(first.roster, policy)
         await permit(self._state.roster, policy)
         self._tell()
 
     @property
     def _team_state(self) -> TeamState:
         return self._state
+
+    @property
+    def _home_state(self) -> TeamState | None:
+        return self._at_home
+
+    def _opened_home(self) -> TeamState | None:
+        """Return the lead's first team, if this is another one."""
+        if self._reading.team == self.home:
+            return None
+        first = self._lead_in.opened(self.home)
+        self._state.budget.count(first.budget)
+        return first

@@ -13,11 +13,16 @@ from deskmate.workspace.trees.tree_places import Tree, TreePlaces
 
 @frozen
 class Pruned:
-    """`removed`, `kept`: trees, of those that nobody works in. `refs`: teams whose refs were removed."""
+    """`removed`, `kept`: trees, of those that nobody works in. `refs`: teams whose refs were removed.
+
+    `free`, `unfinished`: how many trees were removed that waited for a member, or that were not completely made.
+    """
 
     removed: tuple[SeenTree, ...]
     kept: tuple[SeenTree, ...]
     refs: tuple[str, ...]
+    free: int = 0
+    unfinished: int = 0
 
 
 async def prune_trees(folder: Path | None, team: str | None = None) -> Pruned:
@@ -32,25 +37,41 @@ async def prune_trees(folder: Path | None, team: str | None = None) -> Pruned:
     kept = tuple(tree for tree in seen if tree.held)
     for tree in removed:
         await to_thread.run_sync(_remove, places, tree)
-    await to_thread.run_sync(_remove_unfinished, place, places, team)
+    unfinished = await to_thread.run_sync(_remove_unfinished, place, places, team)
+    free = await to_thread.run_sync(_delete, places, team)
     refs = tuple(name for name in gone_teams(place) if team in (None, name) and _has_no_tree(places, name))
     for name in refs:
         places.let_go(name)
-    return Pruned(removed, kept, refs)
+    return Pruned(removed, kept, refs, free, unfinished)
 
 
 def _remove(places: TreePlaces, tree: SeenTree) -> None:
-    places.remove(Tree(tree.team, tree.member, tree.path))
+    places.pool.discard(tree.path)
     if not places.lacks_repository():
-        for kind in ("trees", "offers", "heads"):
-            places.let_go(tree.team, f"{kind}/{tree.member}")
+        places.let_go_of(Tree(tree.team, tree.member, tree.path))
 
 
-def _remove_unfinished(place: Path, places: TreePlaces, team: str | None) -> None:
-    there = teams_in(place)
+def _remove_unfinished(place: Path, places: TreePlaces, team: str | None) -> int:
+    """Remove what killed processes left of teams that nobody runs. Return how many trees were not complete."""
+    there, count, can_merge = teams_in(place), 0, not places.lacks_repository()
     for folder in sorted(places.folder.iterdir()) if places.folder.is_dir() else ():
-        if team in (None, folder.name) and not (folder.name in there and Reading(place, folder.name).holder()):
-            places.remove_unfinished(folder.name)
+        if places.pool.owns(folder) or not folder.is_dir() or team not in (None, folder.name):
+            continue
+        if not (folder.name in there and Reading(place, folder.name).holder()):
+            count += places.remove_unfinished(folder.name)
+            if can_merge:
+                places.forget(places.refs_without_tree(folder.name))
+    return count
+
+
+def _delete(places: TreePlaces, team: str | None) -> int:
+    """Delete what was removed, and without a team all free trees. Return how many these are."""
+    free = len(places.pool.free()) if team is None else 0
+    if team is None:
+        places.pool.clear()
+    else:
+        places.pool.delete_waiting()
+    return free
 
 
 def _has_no_tree(places: TreePlaces, team: str) -> bool:

@@ -10,12 +10,12 @@ from deskmate.models.prices import price
 from deskmate.ports import Model, ModelLimits
 
 if TYPE_CHECKING:
-    import httpx2
+    from deskmate.models.http.post_client import Poster
 
 OUTPUT_TOKENS = 32_000
 
 
-def provider_model(name: str, settings: Settings, client: "httpx2.AsyncClient") -> Model:
+def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
     """Return the model of a `provider:model`."""
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)

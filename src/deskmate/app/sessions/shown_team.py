@@ -1,9 +1,11 @@
 """What a session shows of one team: roster, board, costs, open questions, mail."""
 
 from collections import deque
+from dataclasses import replace
 
-from deskmate.core.log.names import BOARD, ROSTER, USER, mail
-from deskmate.core.team.messages import envelope_in
+from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, agent_id, mail
+from deskmate.core.team.messages import Envelope, envelope_in
+from deskmate.core.team.open_questions import Question
 from deskmate.queries.member_view import Letter
 from deskmate.runtime.streams.question_list import QuestionList
 from deskmate.runtime.streams.read_positions import ReadPositions
@@ -15,8 +17,8 @@ LETTERS_KEPT = 500
 class MailFeed:
     """The last letters of all mailboxes, in the order they were written."""
 
-    def __init__(self, team_state: TeamState) -> None:
-        self._team_state, self._marks = team_state, ReadPositions(team_state.writer.store)
+    def __init__(self, team_state: TeamState, *, is_home: bool) -> None:
+        self._team_state, self._marks, self._is_home = team_state, ReadPositions(team_state.writer.store), is_home
         self._letters: deque[Letter] = deque(maxlen=LETTERS_KEPT)
 
     @property
@@ -30,8 +32,8 @@ class MailFeed:
         return self._marks.since
 
     async def refresh(self) -> None:
-        """Read what is new in every mailbox."""
-        owners = (USER, *self._team_state.roster.state.members)
+        """Read what is new in every mailbox. The user's own is shared by all teams of a lead."""
+        owners = (*([] if self._is_home else [USER]), *self._team_state.roster.state.members)
         news = [one for name in owners for one in await self._read(mail(name))]
         self._letters.extend(sorted(news, key=lambda one: one.envelope.timestamp))
 
@@ -41,11 +43,36 @@ class MailFeed:
 
 
 class ShownTeam:
-    """One team as of the last look."""
+    """One team as of the last look. `is_home`: the lead works in another one, so names here are `name@team`."""
 
-    def __init__(self, team_state: TeamState) -> None:
-        self.team_state = team_state
-        self.questions, self.mail = QuestionList(team_state), MailFeed(team_state)
+    def __init__(self, team_state: TeamState, *, is_home: bool = False) -> None:
+        self.team_state, self._is_home = team_state, is_home
+        self.questions, self.mail = QuestionList(team_state), MailFeed(team_state, is_home=is_home)
+
+    @property
+    def open_questions(self) -> tuple[Question, ...]:
+        """The questions that wait for the user, in the order they were asked."""
+        return tuple(replace(one, member=self._name(one.member)) for one in self.questions.open)
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """The latest mail, oldest first."""
+        if not self._is_home:
+            return tuple(replace(one, envelope=self._from_team(one.envelope)) for one in self.mail.letters)
+        return tuple(replace(one, envelope=self._with_names(one.envelope)) for one in self.mail.letters)
+
+    def _name(self, name: str) -> str:
+        if not self._is_home or name in IN_CHARGE:
+            return name
+        return agent_id(name, self.team_state.roster.state.team)
+
+    def _with_names(self, envelope: Envelope) -> Envelope:
+        return replace(envelope, sender=self._name(envelope.sender), recipient=self._name(envelope.recipient))
+
+    def _from_team(self, envelope: Envelope) -> Envelope:
+        """Return an envelope whose sender is named as from this team. Mail to the user may be from another one."""
+        is_here = envelope.team in ("", self.team_state.roster.state.team) or envelope.sender == LEAD
+        return envelope if is_here else replace(envelope, sender=agent_id(envelope.sender, envelope.team))
 
     async def look(self) -> None:
         """Read what is new."""

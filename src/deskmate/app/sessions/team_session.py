@@ -21,7 +21,8 @@ from deskmate.app.sessions.shown_team import ShownTeam
 from deskmate.app.user_answers import Answer, answer_to, broadcast
 from deskmate.config import Settings
 from deskmate.core.agent.entries import Entry
-from deskmate.core.log.names import LEAD, USER, log
+from deskmate.core.agent.teams.addresses import addressed
+from deskmate.core.log.names import LEAD, USER, agent_id, log
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.caps import Caps, CapsSet
 from deskmate.core.team.members import Member, recipient_refusal
@@ -48,12 +49,11 @@ class TeamSession(ABC):
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
 
     `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
-    `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
-    """
+    `find`: returns the files that a glob pattern matches, but those that git ignores, most recently changed first."""
 
     def __init__(self, team_state: TeamState, files: Workspace, runs_as: str = LEAD) -> None:
-        self._runs_as = runs_as
-        self._shown, self._files = ShownTeam(team_state), files
+        self._shown, self._files, self._runs_as = ShownTeam(team_state), files, runs_as
+        self._shown_home: ShownTeam | None = None
         self.events, self.find = EventSource(self), files.find
         team_state.feed.listen(self.events.hear)
         self._listeners: list[Callable[[], None]] = [self.events.look]
@@ -135,13 +135,27 @@ class TeamSession(ABC):
         """Request a summary of the lead's conversation. Raises Refused."""
 
     @abstractmethod
-    async def _permit(self, policy: PolicySet) -> None:
-        """Record what is permitted, also in the lead's first team, and call the listeners."""
+    async def _permit(self, policy: PolicySet, *, at_home: bool = False) -> None:
+        """Record what is permitted, also in the lead's first team, and call the listeners. `at_home`: only there."""
 
     @property
     @abstractmethod
     def _team_state(self) -> TeamState:
         """The team that the lead works in."""
+
+    @property
+    @abstractmethod
+    def _home_state(self) -> TeamState | None:
+        """The lead's first team, while it works in another one."""
+
+    async def _look_at_home(self) -> None:
+        """Read what is new in the lead's first team, while it works in another one."""
+        state, shown = self._home_state, self._shown_home
+        if shown is None or shown.team_state is not state:
+            shown = ShownTeam(state, is_home=True) if state else None
+        if shown:
+            await shown.look()
+        self._shown_home = shown
 
     # -- what is seen -----------------------------------------------------------------------------
 
@@ -157,8 +171,14 @@ class TeamSession(ABC):
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """All members in the order they joined, including those that left."""
-        return tuple(self._team_state.roster.state.members.values())
+        """All members in the order they joined, including those that left.
+
+        While the lead works in a team that it created, the teammates in its first team follow as `name@team`.
+        """
+        home = self._home_state
+        at_home = addressed(home.roster.state).teammates if home else []
+        here = self._team_state.roster.state.members.values()
+        return (*here, *(member for member in at_home if member.here))
 
     @property
     def busy(self) -> tuple[str, ...]:
@@ -173,12 +193,30 @@ class TeamSession(ABC):
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions that wait for the user, in the order they were asked."""
-        return self._shown.questions.open if self._shown.team_state is self._team_state else ()
+        return tuple(sorted((one for team in self._seen for one in team.open_questions), key=lambda one: one.at))
 
     @property
     def letters(self) -> tuple[Letter, ...]:
         """The latest mail, oldest first."""
-        return self._shown.mail.letters if self._shown.team_state is self._team_state else ()
+        letters = [letter for team in self._seen for letter in team.letters]
+        return tuple(sorted(letters, key=lambda one: one.envelope.timestamp) if self._shown_home else letters)
+
+    @property
+    def _seen(self) -> tuple[ShownTeam, ...]:
+        """The teams as last seen, the current one first. Empty if the lead has gone to another team since."""
+        if self._shown.team_state is not self._team_state:
+            return ()
+        return (self._shown, self._shown_home) if self._shown_home else (self._shown,)
+
+    @property
+    def home_board(self) -> BoardState | None:
+        """The board of the lead's first team, while the lead works in another one."""
+        return self._home_state.board.state if self._home_state else None
+
+    def place_of(self, name: str) -> tuple[str, str]:
+        """Return the team of a member and its name there: `name@team` may be in the lead's first team."""
+        state, name = self._at(name)
+        return state.roster.state.team, name
 
     @property
     def spent(self) -> Sum:
@@ -210,27 +248,39 @@ class TeamSession(ABC):
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's entries after a number."""
-        return list(entries_in(await self._team_state.writer.store.read(log(name), after, sync=False)))
+        state, name = self._at(name)
+        return list(entries_in(await state.writer.store.read(log(name), after, sync=False)))
 
     # -- what is said -----------------------------------------------------------------------------
 
     def spelled(self, name: str) -> str:
         """Return the name of a member as the team spells it, whatever case was typed."""
-        return self._team_state.roster.state.spelled(name)
+        state, name = self._at(name)
+        return name if state is self._team_state else agent_id(name, state.roster.state.team)
+
+    def _at(self, name: str) -> tuple[TeamState, str]:
+        """Return the team of a member and its name there: `name@team` may be in the lead's first team."""
+        name, at, team = name.partition("@")
+        home = self._home_state
+        state = home if home and at and team.lower() == self.home else self._team_state
+        whole = f"{name}{at}{team}" if at and team.lower() != state.roster.state.team else name
+        return state, state.roster.state.spelled(whole)
 
     async def say(self, text: str, to: str = LEAD, *, images: Sequence[str | Path] = ()) -> None:
         """Send text to a member, with the images in these files. Raises UnknownRecipient with who is there.
 
         Raises BadInput if an image is missing or no model can take it. Nothing is sent then.
         """
+        state, name = self._at(to)
         if not images:
-            await self._mailbox.send(to, Plain(content=text))
+            await mailbox_in(state).send(name, Plain(content=text))
             return
         files = await read_images(images)
         name = self._teammate(to).name
         # A lead has its blobs in its first team, whatever team it works in.
-        kept = await keep_images(self.workspace, self.home if name == LEAD else self.team, name, files)
-        await self._mailbox.send(name, Plain(content=text, images=kept))
+        team = self.home if name == LEAD else state.roster.state.team
+        kept = await keep_images(self.workspace, team, name, files)
+        await mailbox_in(state).send(name, Plain(content=text, images=kept))
 
     async def mentioned(self, paths: Sequence[str]) -> MentionedFiles:
         """Return files of the workspace to attach to a message to the lead, and why others cannot be attached."""
@@ -241,18 +291,18 @@ class TeamSession(ABC):
     @property
     def lead_shell(self) -> "LeadShell":
         """What judges and runs the shell commands of a prompt as the lead's own."""
-        # Imported here because loading it would slow down every start.
-        from deskmate.app.commands.lead_shell import LeadShell
+        from deskmate.app.commands.lead_shell import LeadShell  # loading it would slow down every start
 
         return LeadShell(self._team_state, self._files, self.settings.rules, self.confined, self._runs_as)
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Send text to every member of the team. Return who was reached."""
-        return await broadcast(self._mailbox, self._team_state.roster.state, text)
+        return await broadcast(mailbox_in(self._team_state), self._team_state.roster.state, text)
 
     async def interrupt(self, name: str = LEAD) -> None:
         """Interrupt a member. It rests until the user or the lead writes to it."""
-        await self._mailbox.send(name, Interrupt())
+        state, name = self._at(name)
+        await mailbox_in(state).send(name, Interrupt())
 
     async def go_on(self, name: str) -> None:
         """Let a parked or interrupted member continue. Raises Refused if it is neither."""
@@ -264,7 +314,8 @@ class TeamSession(ABC):
 
     def capped(self, name: str) -> str | None:
         """Return which cap keeps a member from answering, or None."""
-        return self._team_state.budget.over(name, steps=0)
+        state, name = self._at(name)
+        return state.budget.over(name, steps=0)
 
     async def set_cap(self, **cap: Any) -> list[str]:
         """Set one cap, by its field, for as long as this session lasts. Return the members that can continue now.
@@ -286,15 +337,15 @@ class TeamSession(ABC):
 
     async def stop(self, name: str) -> None:
         """Ask a teammate to leave. Raises Refused for the lead and the user."""
-        name = self._team_state.roster.state.spelled(name)
+        state, name = self._at(name)
         if name in (LEAD, USER):
             raise Refused(f"'{name}' cannot be asked to leave", "Name a teammate.")
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
-        await self._mailbox.send(name, request, id_=request.request_id)
+        await mailbox_in(state).send(name, request, id_=request.request_id)
 
     def _teammate(self, name: str) -> Member:
-        roster = self._team_state.roster.state
-        name = roster.spelled(name)
+        state, name = self._at(name)
+        roster = state.roster.state
         if (why := recipient_refusal(roster, name)) or name == USER:
             raise UnknownRecipient(why or "'user' is you")
         return roster.members[name]
@@ -313,8 +364,10 @@ class TeamSession(ABC):
         if question.key not in {one.key for one in self.questions}:
             raise Refused(f"The question of '{question.member}' is no longer open", "To see open questions: /questions")
         try:
-            with self._shown.questions.closing(question):
-                await self._mailbox.answer(question.member, message)
+            state, asker = self._at(question.member)
+            shown = next(team for team in self._seen if team.team_state is state)
+            with shown.questions.closing(question):
+                await mailbox_in(state).answer(asker, message)
         finally:
             self._tell()
         if rule:
@@ -326,7 +379,9 @@ class TeamSession(ABC):
         `before_plan`: the mode that follows plan mode, if it is not the one that this replaces.
         """
         member = None if name is None else self._teammate(name).name
-        await self._permit(PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now()))
+        at_home = name is not None and self._at(name)[0] is not self._team_state
+        policy = PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now())
+        await self._permit(policy, at_home=at_home)
 
     async def delegate(self, delegates: bool) -> None:
         """Let the lead leave the work to its teammates, or do it itself again. Also applies to its first team."""
@@ -336,9 +391,10 @@ class TeamSession(ABC):
         """Remove rules, also from the lead's first team."""
         await self._permit(PolicySet(by=USER, remove_rules=tuple(rules), at=self._now()))
 
-    @property
-    def _mailbox(self) -> Mailbox:
-        return Mailbox(USER, self._team_state.writer, self._team_state.roster)
-
     def _now(self) -> float:
         return self._team_state.writer.clock.timestamp()
+
+
+def mailbox_in(team_state: TeamState) -> Mailbox:
+    """Return the user's mailbox, to write to members of a team."""
+    return Mailbox(USER, team_state.writer, team_state.roster)

@@ -6,6 +6,7 @@ inbox         what a mailbox asks of its owner, folded from its mail
 view          everything an agent sees when it decides
 actions       the things an agent can do next
 rules         what an agent does next
+teams         a lead with two teams
 answer        the answer of a turn, taken from the transcript
 turn_results  what came of the last turn
 open_calls    tool calls that have no result yet

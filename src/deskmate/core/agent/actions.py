@@ -71,12 +71,14 @@ class Notice:
     """Record news: tasks that are no longer mine, a changed work mode, or else the team's news.
 
     `closed`: plans of mine that nobody has to answer any more. `away`: I work in this team now, or (empty) at home.
+    `team`: the news is of this team of mine, in which I do not work now.
     """
 
     lost: tuple[int, ...] = ()
     work_mode: WorkMode | None = None
     closed: tuple[str, ...] = ()
     away: str | None = None
+    team: str | None = None
 
 
 @frozen
@@ -136,15 +138,19 @@ class RemindOfCommands:
 
 @frozen
 class RemindOfTeam:
-    """Remind me that my team is quiet and has not left, as of these records of roster and board."""
+    """Remind me that my team is quiet and has not left, as of these records of roster and board.
+
+    `home`: the roster record of my home, if I work elsewhere.
+    """
 
     roster: int
     board: int
+    home: int | None = None
 
 
 @frozen
 class Dismiss:
-    """Record that these teammates are dismissed in my name."""
+    """Record that these teammates are dismissed in my name. Those of my home have its name, if I work elsewhere."""
 
     members: tuple[str, ...]
 

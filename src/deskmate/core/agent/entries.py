@@ -83,7 +83,8 @@ class Heard(Fact):
     """Mail that entered the context: heard means recorded here.
 
     It starts after record `after` of the mailbox and ends with record `upto`. `mail` has the envelopes as they are on
-    disk, without repeats. `damage`: what could not be read.
+    disk, without repeats. `damage`: what could not be read. `team`: the team of the mailbox, if the lead leads a named
+    team and so has two.
     """
 
     type: Literal["heard"] = "heard"
@@ -92,6 +93,7 @@ class Heard(Fact):
     upto: int
     mail: tuple[dict[str, Any], ...] = ()
     damage: tuple[str, ...] = ()
+    team: str | None = None
 
 
 class Said(Fact):
@@ -129,7 +131,8 @@ class Did(Fact):
     knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch; none for a task
     it finished or gave up. `board`: the board record up to which it knows their text. `framed`: the text has frames
     that our own tool made, with everything else escaped. `lines`: how many lines a command printed, if the text is not
-    complete. `roster`: the roster record on which the text's list of members is based.
+    complete. `roster`: the roster record on which the text's list of members is based. `team`: the team that the call
+    acted on, if that is not the one that the lead works in.
     """
 
     type: Literal["did"] = "did"
@@ -147,6 +150,7 @@ class Did(Fact):
     framed: bool | None = None
     lines: int | None = None
     roster: int | None = None
+    team: str | None = None
 
 
 class PermissionAsked(Fact):
@@ -179,10 +183,11 @@ class Took(Fact):
 class Noticed(Fact):
     """News other than mail entered the context: the lead's digest, or tasks that are no longer this agent's.
 
-    `away`: the named team that a lead works in from here on; empty for its home. In an unattended run a lead is
-    reminded that its team is `quiet` and which commands are still `running`, and told who was `dismissed`. `work_mode`:
-    how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests of this agent that
-    nobody has to answer now.
+    `away`: the named team that a lead works in from here on; empty for its home. `team`: the team that the news is of,
+    if that is not the one it works in. In an unattended run a lead is reminded that its team is `quiet` and which
+    commands are still `running`, and told who was `dismissed`. `home`: then the roster record of its home, if it works
+    elsewhere. `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests
+    of this agent that nobody has to answer now.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -197,6 +202,8 @@ class Noticed(Fact):
     dismissed: tuple[str, ...] | None = None
     work_mode: WorkMode | None = None
     closed: tuple[str, ...] | None = None
+    team: str | None = None
+    home: int | None = None
 
 
 class Nudged(Fact):
@@ -245,12 +252,16 @@ class Ended(Fact):
 
 
 class Compacted(Fact):
-    """Everything up to a record is rendered as this summary. `roster`: the roster record it is based on."""
+    """Everything up to a record is rendered as this summary. `roster`: the roster record it is based on.
+
+    `home`: the same of the home of a lead that works elsewhere.
+    """
 
     type: Literal["compacted"] = "compacted"
     upto: int
     summary: str
     roster: int | None = None
+    home: int | None = None
 
 
 class Cleared(Fact):

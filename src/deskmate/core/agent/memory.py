@@ -32,11 +32,12 @@ from deskmate.core.agent.entries import (
     Took,
     WorkMode,
 )
-from deskmate.core.agent.open_calls import OpenCall, open_calls
+from deskmate.core.agent.open_calls import OpenCall, answered_plan, open_calls
+from deskmate.core.agent.teams.addresses import split
+from deskmate.core.agent.teams.known_team import KnownTeam, facts_of
 from deskmate.core.agent.work_mode import told_at_start
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
-from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.value_copies import replace
 from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake, ShownPlan, answer_flaw, may_ask
 from deskmate.core.team.messages import (
@@ -51,36 +52,30 @@ from deskmate.core.team.messages import (
     wakes,
 )
 
-TaskEpoch = tuple[int, int]
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 # Without slots, because each entry makes a copy: see `value_copies`.
 @dataclass(frozen=True)
-class Memory:
-    """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
+class Memory(KnownTeam):
+    """What an agent knows: of its team, and of its own work. `owed`: something waits for the model's answer.
 
     `early`: answers heard before the entry that opens their request, by request id. If an agent dies after asking and
-    before recording it, it hears the answer first when it comes back. `leaving`: members that agreed to leave; the
-    roster shows it later. `words_known`: for each task in `tasks`, the board record up to which this agent knows its
-    text, if that was recorded. `forced`: shutdown requests that cannot be refused. `plans`: the latest plan of each
-    planner that this agent was shown and did not answer, by planner; `situation.open_plans` tells which are still open.
-    `verdict`: the answer to its own latest plan. `away`: the named team that a lead works in. `pressed`: something
-    arrived that the model must read before it continues. `halted`: that was an interrupt or a shutdown request.
-    `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
-    commands it was reminded of. `dismissed`: teammates dismissed since the user last wrote. `read`: its own tasks whose
-    text it was told. `owes_plan`: it was spawned to plan first, and none of its plans is approved yet. `approval`: the
-    approval of its plan, until its model is told. `work_mode`: how it may work, as its model was told. `plan_round`:
-    how often it began to plan or submitted a plan. `planless`: turns since then without plan or message. `wrote`: it
-    sent a message in this turn. `focus`: what the summary that the user wants keeps above all; None if no summary
-    is wanted. `overflowed`: a provider refused the conversation as too long, and there is no room yet.
+    before recording it, it hears the answer first when it comes back. `forced`: shutdown requests that cannot be
+    refused. `verdict`: the answer to its own latest plan. `away`: the named team that a lead works in. `home`: what it
+    knows of its home meanwhile. `pressed`: something arrived that the model must read before it continues. `halted`:
+    that was an interrupt or a shutdown request. `reminded_of`: background commands it was reminded of. `owes_plan`: it
+    was spawned to plan first, and none of its plans is approved yet. `approval`: the approval of its plan, until its
+    model is told. `work_mode`: how it may work, as its model was told. `plan_round`: how often it began to plan or
+    submitted a plan. `planless`: turns since then without plan or message. `wrote`: it sent a message in this turn.
+    `focus`: what the summary that the user wants keeps above all; None if no summary is wanted. `overflowed`: a
+    provider refused the conversation as too long, and there is no room yet.
     """
 
     name: str = ""
     number: int = 0
     cursors: Mapping[str, int] = field(default_factory=dict)
-    ids: Seen[int] = field(default_factory=Seen)
     owed: bool = False
     calls: Mapping[str, OpenCall] = field(default_factory=dict)
     pressed: bool = False
@@ -88,12 +83,9 @@ class Memory:
     demands: Mapping[str, str] = field(default_factory=dict)
     forced: frozenset[str] = frozenset()
     demanded: bool = False
-    requests: Mapping[str, OpenRequest] = field(default_factory=dict)
-    plans: Mapping[str, ShownPlan] = field(default_factory=dict)
     verdict: PlanVerdict | None = None
     approval: PlanVerdict | None = None
     early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
-    leaving: frozenset[str] = frozenset()
     stopping: str | None = None
     parked: AgentParked | None = None
     interrupted: bool = False
@@ -102,28 +94,29 @@ class Memory:
     plan_round: int = 0
     planless: int = 0
     wrote: bool = False
-    tasks: Mapping[int, int] = field(default_factory=dict)
-    read: frozenset[TaskEpoch] = frozenset()
-    words_known: Mapping[int, int] = field(default_factory=dict)
-    nudged: frozenset[TaskEpoch] = frozenset()
-    reported: frozenset[TaskEpoch] = frozenset()
     background: frozenset[str] = frozenset()
     files: Mapping[str, str] = field(default_factory=dict)
     compacted: bool = False
     focus: str | None = None
     overflowed: bool = False
-    noticed: tuple[int, int] = (0, 0)
-    informed: bool = False
     away: str = ""
+    home: KnownTeam | None = None
     steps: int = 0
-    reminded: int | None = None
     reminded_of: frozenset[str] = frozenset()
-    dismissed: frozenset[str] = frozenset()
 
     @property
     def done(self) -> bool:
         """Whether it agreed to leave and no call is open: only leaving is left to do."""
         return self.stopping is not None and not self.calls
+
+    @property
+    def dismissed_at_home(self) -> frozenset[str]:
+        """The dismissed teammates of the home of a lead that works elsewhere."""
+        return self.home.dismissed if self.home else frozenset()
+
+    def in_team(self, team: str | None) -> "Memory":
+        """Return this memory as it is in a team of the lead, by name. In its home it knows that team, not this one."""
+        return _swapped(self) if self.home and team not in (None, self.away) else self
 
 
 EMPTY = Memory()
@@ -132,6 +125,19 @@ EMPTY = Memory()
 def remember(memory: Memory, number: int, entry: Entry) -> Memory:
     """Return what an agent knows after one more entry of its transcript."""
     memory = replace(memory, number=number)
+    there = memory.in_team(entry.team) if isinstance(entry, Heard | Did | Noticed) else memory
+    after = _remember(there, number, entry)
+    return after if there is memory else _swapped(after)
+
+
+def _swapped(memory: Memory) -> Memory:
+    """Return a memory in which the lead's other team takes the place of its current one."""
+    assert memory.home, "only a lead that works away from home knows two teams"
+    facts = {**facts_of(memory.home), "requests": {**memory.home.requests, **memory.of_user}}
+    return replace(memory, home=memory.without_own(), **facts)
+
+
+def _remember(memory: Memory, number: int, entry: Entry) -> Memory:
     match entry:
         case Started(name=name, planning=planning, prompt=prompt, roster=roster):
             memory = replace(memory, name=name, owes_plan=planning, work_mode=told_at_start(entry))
@@ -188,10 +194,13 @@ def _notice(memory: Memory, entry: Noticed) -> Memory:
         case Noticed(running=tuple(commands)):
             return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
         case Noticed(dismissed=tuple(names)):
-            return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
-        case Noticed(quiet=True, roster=roster):
+            here, there = split(names)
+            home = memory.home and replace(memory.home, dismissed=memory.home.dismissed | there)
+            return replace(memory, dismissed=memory.dismissed | here, home=home, owed=True)
+        case Noticed(quiet=True, roster=roster, home=at_home):
             # This reminder contains no news of the team, so the news still counts as untold.
-            return replace(memory, reminded=roster, owed=True)
+            home = memory.home and replace(memory.home, reminded=at_home)
+            return replace(memory, reminded=roster, home=home, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
@@ -208,25 +217,17 @@ def _enter(memory: Memory, work_mode: WorkMode, closed: tuple[str, ...]) -> Memo
 
 
 def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
-    """Continue in another team: what was said of the old team's members and tasks does not apply there."""
+    """Continue in another team. What is known of the home is kept; what is known of a named team ends with it."""
     boxes = (mail(LEAD), box(LEAD, away))
+    home = memory.home or memory.without_own()
+    # Members with the same names there count their ids from the start.
+    team = KnownTeam(noticed=noticed) if away else home
     return replace(
         memory,
         away=away,
-        noticed=noticed,
-        # Members with the same names there count their ids from the start.
-        ids=Seen(),
+        home=home if away else None,
         cursors={kept: number for kept, number in memory.cursors.items() if kept in boxes},
-        requests={id_: request for id_, request in memory.requests.items() if request.asked == USER},
-        plans={},
-        leaving=frozenset(),
-        tasks={},
-        read=frozenset(),
-        words_known={},
-        nudged=frozenset(),
-        reported=frozenset(),
-        reminded=None,
-        dismissed=frozenset(),
+        **{**facts_of(team), "requests": {**team.requests, **memory.of_user}},
     )
 
 
@@ -240,6 +241,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         calls=calls,
         compacted=False,
         informed=False,
+        home=memory.home and replace(memory.home, informed=False),
         steps=memory.steps + 1 if goes_on else 0,
         planless=memory.planless + (memory.work_mode.planning and not goes_on and not memory.wrote),
         wrote=memory.wrote and goes_on,
@@ -268,22 +270,13 @@ def _do(memory: Memory, entry: Did) -> Memory:
         if opened.shake is Shake.PLAN:
             memory = replace(memory, plan_round=memory.plan_round + 1, planless=0)
         memory = _open(memory, OpenRequest(opened.request_id, opened.shake, opened.asked))
-    if answered_plan := _answered_plan(entry, call):
-        plans = {planner: plan for planner, plan in memory.plans.items() if plan.id != answered_plan}
+    if plan_id := answered_plan(entry, call):
+        plans = {planner: plan for planner, plan in memory.plans.items() if plan.id != plan_id}
         memory = replace(memory, plans=plans)
     if (answered := entry.answered) and answered.request_id in memory.demands:
         stopping = answered.request_id if answered.approve else memory.stopping
         memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
     return memory
-
-
-def _answered_plan(entry: Did, call: OpenCall | None) -> str:
-    """Return the plan that a call answered. Version 0.1 did not record it, so the call itself is read."""
-    if entry.answered:
-        return entry.answered.request_id
-    if call and call.tool == "SendMessage" and entry.ok and call.arguments.get("type") == "plan_approval_response":
-        return str(call.arguments.get("request_id", ""))
-    return ""
 
 
 def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
@@ -328,6 +321,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     if not wakes(message):
         return memory
     if sender in IN_CHARGE:
+        memory = replace(memory, home=memory.home and replace(memory.home, reminded=None, dismissed=frozenset()))
         memory = replace(memory, interrupted=False, parked=None, steps=0, reminded=None, dismissed=frozenset())
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 

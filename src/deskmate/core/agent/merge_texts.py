@@ -43,6 +43,15 @@ def setup_failed(command: str, how: str, output: str) -> str:
     )
 
 
+def filter_failed(output: str) -> str:
+    """Return what a member is told if git could not convert files of its new tree with the filters of the user."""
+    shown = output.strip()[-_OUTPUT_SHOWN:] or "(no output)"
+    return (
+        "A filter of git, such as Git LFS, failed in your tree. The files that it converts are there as git stores "
+        f"them, for example as pointers. Do not change these files. Tell the lead if you need them.\n{shown}"
+    )
+
+
 def git_failed(error: str) -> str:
     """Return why work was not merged: git itself failed."""
     return f"Git could not merge it: {error}"

@@ -8,6 +8,7 @@ from typing import assert_never
 from deskmate.core.agent.entries import Took
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.rules.task_fit import orphans_text
+from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import see_team, submit_plan, ways_to_end, write_to
 from deskmate.core.prompt.task_lines import authored_line, authors, listed, one_line, quoted
@@ -15,6 +16,7 @@ from deskmate.core.radar.overlap_texts import overlap_news
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import Idle, Left, Parked, Waiting, Working, status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus
+from deskmate.texts import text
 
 _LINES = 40
 _WORDS = 400
@@ -134,14 +136,30 @@ def forked_text(team: str, source: str) -> str:
     )
 
 
-def moved_text(roster: RosterState) -> str:
-    """Return what a lead is told of the team it works in from now on."""
-    if roster.away:
-        return (
-            f"You lead team '{roster.team}' now. Task, SendMessage and the task tools act on this team until you close "
-            "it with TeamDelete."
-        )
-    return f"You are back in team '{roster.team}', your own team."
+def moved_text(roster: RosterState, home: RosterState | None = None) -> str:
+    """Return what a lead is told of the team it works in from now on. `home`: its first team, if this is another."""
+    if not roster.away:
+        return f"You are back in team '{roster.team}', your own team."
+    now = (
+        f"You lead team '{roster.team}' now. Task, SendMessage and the task tools act on this team until you close "
+        "it with TeamDelete."
+    )
+    names = [member.name for member in addressed(home).teammates if member.here] if home else []
+    if not home or not names:
+        return now
+    goes_on = f"Team '{home.team}' goes on meanwhile: {', '.join(_first(names, 'more'))}."
+    return f"{now} {goes_on} You still get its mail and news. Write to its members by these names."
+
+
+def reminder_text(roster: RosterState, home: RosterState | None = None) -> str:
+    """Return the reminder for the lead of an unattended run whose teams are quiet. `home`: its first team, if it leads
+    another one.
+    """
+    words = text("reminder")
+    if not home or not home.has_company:
+        return words
+    too = "This team too" if roster.has_company else "Only this team of yours still has members"
+    return f"{words}\n{too}: {home.team}. Ask its members by NAME@{home.team}."
 
 
 def teammate_news(roster: RosterState, board: BoardState, memory: Memory) -> str:
@@ -175,6 +193,12 @@ def joins_and_leaves(roster: RosterState, board: BoardState, since: int, me: str
 
 def _with_role(member: Member) -> str:
     return f"{member.name} ({one_line(member.role)})" if member.role else member.name
+
+
+def home_digest(roster: RosterState, board: BoardState, since: tuple[int, int]) -> str:
+    """Return what changed at home since these records, for a lead that works elsewhere and sees no task list there."""
+    lines = [*_member_lines(addressed(roster), since[0]), *_task_lines(roster, board, since, rest="")]
+    return "\n".join([f"In team '{roster.team}', since you last looked:", *lines])
 
 
 def digest(roster: RosterState, board: BoardState, since: tuple[int, int]) -> str:
@@ -228,8 +252,13 @@ def _user_verdict(member: Member, since: int) -> str:
     return f"The user {verb} plan {one_line(verdict.request_id)} of {member.name}"
 
 
-def _task_lines(roster: RosterState, board: BoardState, since: tuple[int, int]) -> list[str]:
-    """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker."""
+def _task_lines(
+    roster: RosterState, board: BoardState, since: tuple[int, int], rest: str = ". TaskList shows all tasks."
+) -> list[str]:
+    """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker.
+
+    `rest`: how to see those that are left out.
+    """
     tasks = board.tasks.values()
     done = [_completed(task) for task in tasks if task.status is TaskStatus.COMPLETED and _is_by_others(task, since[1])]
     gone = [_deleted(task) for task in tasks if task.deleted_in > since[1] and task.deleted_by != LEAD]
@@ -239,7 +268,7 @@ def _task_lines(roster: RosterState, board: BoardState, since: tuple[int, int]) 
     return [
         *_first(done, "more tasks were completed"),
         *_first(gone, "more tasks were deleted"),
-        *_first(changed, "more tasks changed. TaskList shows all tasks."),
+        *_first(changed, f"more tasks changed{rest}"),
         *([orphans] if orphans else []),
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from deskmate.core.agent.entries import Call, Said
+from deskmate.core.agent.entries import Call, Did, Said
 from deskmate.core.log.names import call_id
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.values import frozen
@@ -53,3 +53,12 @@ def open_calls(name: str, number: int, said: Said) -> dict[str, OpenCall]:
 def _opened(id_: str, call: Call, *, surplus: bool) -> OpenCall:
     arguments = with_our_names(call.tool, call.arguments)
     return OpenCall(id_, call.tool, arguments, call.flaw, redacted=bool(call.redacted), surplus=surplus)
+
+
+def answered_plan(entry: Did, call: OpenCall | None) -> str:
+    """Return the plan that a call answered. Version 0.1 did not record it, so the call itself is read."""
+    if entry.answered:
+        return entry.answered.request_id
+    if call and call.tool == "SendMessage" and entry.ok and call.arguments.get("type") == "plan_approval_response":
+        return str(call.arguments.get("request_id", ""))
+    return ""

@@ -4,15 +4,17 @@ A summary of its conversation ends with this, so that no summary can lose it. To
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.notices import runs, taken
+from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.agent.work_mode import mode_text
-from deskmate.core.log.names import LEAD
+from deskmate.core.log.names import LEAD, USER, agent_id
 from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.prompt.task_lines import authored_line, one_line
 from deskmate.core.radar.overlap_texts import overlaps_known
-from deskmate.core.team.handshakes import ShownPlan
+from deskmate.core.team.handshakes import OpenRequest, ShownPlan
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.core.team.tasks import BoardState, Task, TaskStatus
@@ -30,6 +32,12 @@ def _is_open(plan: ShownPlan, planner: Member | None) -> bool:
     if planner is None or not planner.here:
         return False
     return planner.verdict is None or planner.verdict.request_id != plan.id
+
+
+def home_lines(home: RosterState) -> list[str]:
+    """Return a line for each teammate in the home of a lead that works elsewhere, by the name to write to."""
+    here = [_member_line(member) for member in addressed(home).teammates if member.here]
+    return _first(here, f"more members. {see_team(home.team)}")
 
 
 def team_lines(name: str, roster: RosterState) -> list[str]:
@@ -72,26 +80,36 @@ def mode_lines(memory: Memory) -> list[str]:
     return mode_text(memory.name, memory.work_mode).splitlines()
 
 
+def home_request_lines(memory: Memory, home: RosterState, cap: int) -> list[str]:
+    """Return a line for each request between a lead that works elsewhere and its home that is still open."""
+    known = memory.in_team(home.team)
+    asked = (replace(one, asked=agent_id(one.asked, home.team)) for one in known.requests.values() if one.asked != USER)
+    plans = (replace(plan, planner=agent_id(plan.planner, home.team)) for plan in open_plans(known, home))
+    return [*map(_request_line, asked), *(_plan_line(plan, cap) for plan in plans)]
+
+
 def request_lines(memory: Memory, roster: RosterState, reasons: Mapping[str, str], cap: int) -> list[str]:
     """Return a line for each open request: those this agent made, and those it may still answer.
 
     Below each line are the asker's words, at most `cap` characters. `reasons`: why the agent was asked to leave, by id.
     """
-    yours = [
-        f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
-        for request in memory.requests.values()
-    ]
+    yours = [_request_line(request) for request in memory.requests.values()]
     demands = [
         f"shutdown request {id_} from {sender}, waiting for your answer. "
         f"{ways_to_leave(id_, forced=id_ in memory.forced)}{_below(' The reason', reasons.get(id_, ''), cap)}"
         for id_, sender in memory.demands.items()
     ]
-    plans = [
-        f"plan request {plan.id} from {plan.planner}, waiting for your answer. "
-        f"{ways_to_answer(plan.planner, plan.id)}{_below(' The plan', plan.text, cap)}"
-        for plan in open_plans(memory, roster)
-    ]
+    plans = [_plan_line(plan, cap) for plan in open_plans(memory, roster)]
     return [*yours, *demands, *plans]
+
+
+def _request_line(request: OpenRequest) -> str:
+    return f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
+
+
+def _plan_line(plan: ShownPlan, cap: int) -> str:
+    answer = f"{ways_to_answer(plan.planner, plan.id)}{_below(' The plan', plan.text, cap)}"
+    return f"plan request {plan.id} from {plan.planner}, waiting for your answer. {answer}"
 
 
 def _below(title: str, words: str, cap: int) -> str:

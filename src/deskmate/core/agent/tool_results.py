@@ -29,6 +29,7 @@ class Result:
     framed: bool = False
     lines: int | None = None
     roster: int | None = None
+    team: str | None = None
 
     def did(self, call: str) -> Did:
         """Return the entry that gives a call this result."""
@@ -47,4 +48,5 @@ class Result:
             framed=self.framed or None,
             lines=self.lines,
             roster=self.roster,
+            team=self.team,
         )

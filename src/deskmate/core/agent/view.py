@@ -13,6 +13,7 @@ from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.work_mode import work_mode_of
 from deskmate.core.log.records import Item
 from deskmate.core.policy.permissions import Attempt, PermissionRule
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
@@ -29,7 +30,8 @@ class View:
     calls. `unheard`: teammates with unread mail that they will act on. `starting`: teammates that are starting and have
     not shown a status yet. `ends_at_rest`: nobody attends, and the run ends once this agent rests. `own_tools`: tools
     of the embedding program, which are not in the tool table. `rules`: the user's own rules, which apply besides the
-    team's. `work_mode`: how this agent may work now.
+    team's. `home`: what a lead that leads a named team sees of its home, with what it knows of it as `memory`.
+    `work_mode`: how this agent may work now.
     """
 
     me: Member
@@ -49,6 +51,7 @@ class View:
     ends_at_rest: bool = False
     own_tools: frozenset[str] = frozenset()
     rules: tuple[PermissionRule, ...] = ()
+    home: "View | None" = None
 
     work_mode: WorkMode = field(init=False)
 
@@ -57,6 +60,17 @@ class View:
             self.me, self.roster, owes_plan=self.memory.owes_plan, rules=self.rules, confined=self.confined
         )
         object.__setattr__(self, "work_mode", work_mode)
+
+    @property
+    def teams(self) -> "tuple[View, ...]":
+        """The view of each team of this agent, the current one first."""
+        return (self, self.home) if self.home else (self,)
+
+    @property
+    def company(self) -> list[Member]:
+        """The teammates of a lead that have not left this team. Nobody else has any."""
+        is_lead = self.me.kind is AgentKind.LEAD
+        return [member for member in self.roster.teammates if is_lead and member.here]
 
 
 @frozen

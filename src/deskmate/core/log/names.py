@@ -131,8 +131,8 @@ def _is_member(text: str) -> bool:
 
 
 def call_id(member: str, said: int, index: int) -> str:
-    """Return the id of the `index`-th call of what `member` said in record `said`."""
-    return f"{member}:{said}.{index}"
+    """Return the id of the `index`-th call of what `member` said in record `said`. It never has the member's team."""
+    return f"{member.partition('@')[0]}:{said}.{index}"
 
 
 def is_command(background: str) -> bool:
@@ -146,8 +146,8 @@ def blob_name(call: str) -> str:
 
 
 def agent_id(member: str, team: str) -> str:
-    """Return the name of a member outside its team."""
-    return f"{member}@{team}"
+    """Return the name of a member outside its team. A name that has a team already stays as it is."""
+    return member if "@" in member else f"{member}@{team}"
 
 
 def local_name(address: str, team: str) -> str:

@@ -12,7 +12,16 @@ from typing import Any
 
 from deskmate.core.agent.entries import Cleared, Compacted, Did, Entry, Heard, Said, Started, Took
 from deskmate.core.agent.memory import Memory
-from deskmate.core.agent.situation import ALONE, mode_lines, overlap_lines, request_lines, task_lines, team_lines
+from deskmate.core.agent.situation import (
+    ALONE,
+    home_lines,
+    home_request_lines,
+    mode_lines,
+    overlap_lines,
+    request_lines,
+    task_lines,
+    team_lines,
+)
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER
 from deskmate.core.prompt.frames import image_lines, unframed
 from deskmate.core.prompt.prompts import (
@@ -188,23 +197,31 @@ def summary_request(focus: str = "") -> str:
 
 
 def summary_text(
-    model_text: str, memory: Memory, entries: Sequence[Numbered], board: BoardState, roster: RosterState
+    model_text: str,
+    memory: Memory,
+    entries: Sequence[Numbered],
+    board: BoardState,
+    roster: RosterState,
+    home: RosterState | None = None,
 ) -> str:
     """Return what a compaction up to the last entry records: the model's summary, and what no summary may lose.
 
     That is the team a lead works in away from home, who is on the team, the request, the mode, open requests and tasks,
     whose work meets its own, unanswered input, the files last used and what runs in the background. `entries`: the
-    whole transcript. Team and tasks are those of the current roster and board.
+    whole transcript. Team and tasks are those of the current roster and board. `home`: the other team of a lead that
+    works away from it.
     """
     is_member, requests = memory.name in roster.members, _requests(entries)
     unanswered = _unanswered(entries, memory, requests)
+    at_home = home_request_lines(memory, home, UNANSWERED_CAP) if home else []
     meets = [line for line in overlap_lines(memory, board, roster) if not any(line in told for told in unanswered)]
     sections = (
         ("The team you lead until you close it with TeamDelete", [memory.away] if memory.away else []),
         ("On your team now", (team_lines(memory.name, roster) or [ALONE]) if is_member else []),
+        (f"On your other team, {home.team}" if home else "", home_lines(home) if home else []),
         ("The request", requests),
         ("Your mode", mode_lines(memory)),
-        ("Open requests", request_lines(memory, roster, _reasons(entries), UNANSWERED_CAP)),
+        ("Open requests", [*request_lines(memory, roster, _reasons(entries), UNANSWERED_CAP), *at_home]),
         ("Open tasks", task_lines(memory.name, board) if is_member else []),
         ("Others change the same files as you", meets),
         ("Messages and notices that you have not answered yet", unanswered),

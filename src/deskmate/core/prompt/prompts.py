@@ -228,3 +228,11 @@ class RetryDelta:
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | CallDelta | RetryDelta
+
+
+@frozen
+class ModelLimits:
+    """The limits of a model's prompt and answer, in tokens."""
+
+    window: int
+    output: int

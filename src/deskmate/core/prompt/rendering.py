@@ -25,6 +25,7 @@ from deskmate.core.agent.entries import (
     Started,
     Took,
 )
+from deskmate.core.agent.teams.addresses import from_team
 from deskmate.core.agent.work_mode import planning_text
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import call_id
@@ -88,8 +89,10 @@ class Rendered:
     def __init__(self, name: str) -> None:
         self._name = name
         self._entries: list[Numbered] = []
-        # Where each message was heard first: a repeat is not a second message, even after a compaction.
-        self._heard: dict[str, tuple[int, int]] = {}
+        # Where each message was heard first: a repeat is not a second message, even after a compaction. Members of
+        # two teams may use the same ids, so the mailbox and the number of moves before are part of it.
+        self._heard: dict[tuple[str, int, str], tuple[int, int]] = {}
+        self._moves: list[int] = []
         self._summary: Compacted | None = None
         self._cleared = self._unseen = 0
         self._begin()
@@ -148,11 +151,15 @@ class Rendered:
             case Heard():
                 self._hear(number, entry)
             case _:
+                if isinstance(entry, Noticed) and entry.away is not None and number not in self._moves:
+                    self._moves.append(number)
                 self._words += [TextBlock(text) for text in told_texts(entry)]
 
     def _hear(self, number: int, entry: Heard) -> None:
-        for place, envelope in enumerate(envelopes(entry)):
-            is_first = self._heard.setdefault(envelope.id, (number, place)) == (number, place)
+        moves = sum(move < number for move in self._moves)
+        for place, envelope in enumerate(told_mail(entry)):
+            key = entry.box, moves, envelope.id
+            is_first = self._heard.setdefault(key, (number, place)) == (number, place)
             if is_first and (text := message_text(envelope)):
                 images = pictures_in(envelope) if number > self._unseen else ()
                 self._words.append(TextBlock(text, images))
@@ -192,7 +199,7 @@ def told_texts(entry: Entry) -> list[str]:
         return []
     match entry:
         case Heard():
-            return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
+            return [*filter(None, map(message_text, told_mail(entry))), *damage_texts(entry)]
         case Took(created_by=str()):
             return [_taken(entry)]
         case Started(prompt=prompt, planning=planning, name=name):
@@ -228,6 +235,11 @@ def envelopes(entry: Heard) -> Iterator[Envelope]:
         envelope = read_envelope(body)
         if not isinstance(envelope, Foreign):
             yield envelope
+
+
+def told_mail(entry: Heard) -> Iterator[Envelope]:
+    """Return the mail of an entry as its reader is told of it: senders of the lead's other team by `name@team`."""
+    return (from_team(envelope, entry.team) for envelope in envelopes(entry))
 
 
 def pictures_in(envelope: Envelope) -> tuple[Image, ...]:

@@ -5,7 +5,6 @@ bytes, even after a restart. The sentences are in `deskmate.texts`: `lead.md`, `
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,7 +13,7 @@ from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
-from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TEAM_NOTES, TYPES, USER_NOTES, unframed
+from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TEAM_NOTES, TYPES, USER_NOTES, escaped, unframed
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import BadInput
 from deskmate.texts import filled
@@ -214,7 +213,7 @@ def _reach(network: bool | tuple[str, ...]) -> str:
 
 def _notes(parts: _Makings) -> str:
     notes = unframed(parts.notes).strip()
-    return f'<{NOTES} file="{escape(_line(parts.notes_file))}">\n{notes}\n</{NOTES}>' if notes else ""
+    return f'<{NOTES} file="{escaped(_line(parts.notes_file))}">\n{notes}\n</{NOTES}>' if notes else ""
 
 
 def _kept_notes(tag: str, notes: str) -> str:
@@ -224,7 +223,7 @@ def _kept_notes(tag: str, notes: str) -> str:
 
 def _instructions(parts: _Makings) -> str:
     body = unframed(parts.instructions).strip()
-    tag = f'<{INSTRUCTIONS} type="{escape(_line(parts.custom_type))}">'
+    tag = f'<{INSTRUCTIONS} type="{escaped(_line(parts.custom_type))}">'
     return f"{tag}\n{body}\n</{INSTRUCTIONS}>" if body else ""
 
 

@@ -4,7 +4,6 @@ The lead reads the frames. People read what was run, what it printed, and which 
 """
 
 import re
-from html import unescape
 from typing import TypeAlias
 
 from deskmate.core.prompt.frames import clean, framed, harmless
@@ -97,6 +96,9 @@ def parted(content: str) -> tuple[str, tuple[Addition, ...]]:
 
 
 def _addition(found: re.Match[str]) -> Addition:
+    # Imported here, because it takes half a megabyte, and few messages have such a frame.
+    from html import unescape
+
     set_ones = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found["attributes"])}
     if found["tag"] == _FILE:
         return UserFile(set_ones.get("path", ""), found["body"].strip("\n"), set_ones.get("lines", ""))

@@ -147,6 +147,11 @@ class RosterState:
         """All spawned members in the order they joined, including those that left."""
         return [member for member in self.members.values() if member.kind is AgentKind.TEAMMATE]
 
+    @property
+    def has_company(self) -> bool:
+        """Whether the team has teammates that have not left."""
+        return any(member.here for member in self.teammates)
+
     def here(self, name: str) -> bool:
         """Tell whether a message to this name can be heard: an agent that has not left, or the user."""
         return name == USER or (name in self.members and self.members[name].here)

@@ -24,7 +24,7 @@ _ID_CAP = 400
 # Far beyond any clock: a larger number is not a time, and one too large could not be stored again.
 _SECONDS_CAP = 1e12
 # Fields of the envelope, never of the message.
-_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
+_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "team", "run", "ord"})
 
 
 class SentImage(BaseModel):
@@ -198,19 +198,24 @@ def bounces(message: Message) -> bool:
 
 @frozen
 class Envelope:
-    """A message with its id, sender, recipient and time. The runtime sets the sender. A model cannot choose it."""
+    """A message with its id, sender, recipient and time. The runtime sets the sender. A model cannot choose it.
+
+    `team`: the sender's, in mail to the user, whose one mailbox is for all teams of a lead. Version 0.1 has none.
+    """
 
     id: str
     sender: str
     recipient: str
     timestamp: float
     message: Message
+    team: str = ""
 
     def body(self) -> dict[str, Any]:
         """Return the envelope as the flat body of a record. No field of the message can replace one of the envelope."""
         fields = {key: value for key, value in self.message.body().items() if key not in _OUTSIDE}
         head = {"type": fields.pop("type"), "sender": self.sender, "recipient": self.recipient}
-        return {**head, **fields, "timestamp": self.timestamp, "id": self.id}
+        team = {"team": self.team} if self.team else {}
+        return {**head, **fields, **team, "timestamp": self.timestamp, "id": self.id}
 
 
 def read_envelope(body: Json) -> Envelope | Foreign:
@@ -227,8 +232,10 @@ def read_envelope(body: Json) -> Envelope | Foreign:
         return Foreign(body, "an envelope without a recipient")
     if not isinstance(timestamp, int | float) or isinstance(timestamp, bool) or not abs(timestamp) <= _SECONDS_CAP:
         return Foreign(body, "an envelope without a timestamp")
+    team = body.get("team")
     try:
-        return Envelope(id_, _party(sender), _party(recipient), float(timestamp), message)
+        sent_from = known_name(team, "team") if isinstance(team, str) else ""
+        return Envelope(id_, _party(sender), _party(recipient), float(timestamp), message, sent_from)
     except BadName as error:
         return Foreign(body, str(error))
 

@@ -29,7 +29,7 @@ class Question:
     """What a member asks: whether it may make exactly this call, or do what its plan says.
 
     `member`: the asker; for a subagent, the id of the call that started it. `rule`: the rule that would allow all calls
-    like it.
+    like it. `team`: the asker's, if the question was in the user's mailbox, which is for all teams of a lead.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Question:
     reason: str = ""
     plan: str = ""
     rule: str | None = None
+    team: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def read_mail(questions: QuestionFold, roster: RosterState, items: Iterable[Item
     """Return the questions after these items of a mailbox: those asked of its owner, and the answers it got."""
     asked, answered = dict(questions.asked), set(questions.answered)
     for envelope in filter(None, map(envelope_in, items)):
-        if question := _question(envelope):
+        if (question := _question(envelope)) and question.team in ("", roster.team):
             # A member that comes back after a crash asks again under the same id. So does a member of that name in
             # another team.
             if question.id not in asked or not _asks(roster, asked[question.id]):
@@ -113,9 +114,9 @@ def _question(envelope: Envelope) -> Question | None:
         case PermissionRequest(request_id=id_, tool=tool, arguments=arguments, reason=reason, rule=rule) if (
             envelope.recipient == USER
         ):
-            return Question(id_, sender, at, Shake.PERMISSION, tool, arguments, reason, rule=rule)
+            return Question(id_, sender, at, Shake.PERMISSION, tool, arguments, reason, rule=rule, team=envelope.team)
         case PlanRequest(request_id=id_, content=plan):
-            return Question(id_, sender, at, Shake.PLAN, plan=plan)
+            return Question(id_, sender, at, Shake.PLAN, plan=plan, team=envelope.team)
     return None
 
 

@@ -14,13 +14,8 @@ from deskmate.app import Changed, Feed, Outcome, Printed, RunRequest, TeamEvent,
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.status import Parked
-from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.chat.budget_command import flag_for
-from deskmate.faces.common.commands.first_line import prompt_lines, with_command, with_team
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
-from deskmate.faces.common.handover.tree_reports import end_lines
-from deskmate.faces.common.listings import left_lines
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.run_start import NEVER_ANSWERED, model_of, typed
@@ -55,9 +50,7 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
         for warning in settings.warnings:
             progress.note(error_text(warning, before="deskmate: warning: "))
         consent = consent_of(request.workspace, settings, progress.note, trusts=trusts, asks=False)
-        request = with_team(with_command(request.with_consent(consent or NO_CONSENT)))
-        if request.prompt is not None:
-            progress.note("\n".join(prompt_lines(request.prompt)))
+        request = _prepared(request.with_consent(consent or NO_CONSENT), progress)
         progress.note(", ".join(filter(None, [model, _mode_note(request)])))
         stop_signals = StopSignals(progress.note)
         with (
@@ -73,6 +66,19 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
                 # On a terminal, stdout and stderr write to the same place.
                 stderr.drain(PATIENCE_SECONDS)
             return run.end(outcome, model)
+
+
+def _prepared(request: RunRequest, progress: Progress) -> RunRequest:
+    """Return the request with the prompt and the team that its words and its option name. Say what is sent."""
+    if not request.team_file and not (request.goal or "").startswith("/"):
+        return request
+    # Imported here because loading it would slow down every start.
+    from deskmate.faces.common.commands.first_line import prompt_lines, with_command, with_team
+
+    request = with_team(with_command(request))
+    if request.prompt is not None:
+        progress.note("\n".join(prompt_lines(request.prompt)))
+    return request
 
 
 def _mode_note(request: RunRequest) -> str:
@@ -135,6 +141,9 @@ class _Run:
     def _tell(self, outcome: Outcome) -> None:
         if outcome.kept:
             self._progress.note(_sum(outcome))
+        # Imported here, like other things that only the end of a run needs, so that it begins sooner.
+        from deskmate.faces.common.listings import left_lines
+
         for line in left_lines(outcome):
             self._progress.note(line)
         # An empty answer needs a line too.
@@ -154,6 +163,8 @@ class _Run:
         """Merge the branch of the team into the user's, or say how to do that."""
         if not outcome.kept:
             return
+        from deskmate.faces.common.handover.tree_reports import end_lines
+
         choice = self._request.settings.merge if outcome.end == "answered" else "leave"
         for line in end_lines(self._request.workspace, outcome.team, choice, partial(typed, self._request, "merge")):
             self._progress.note(line)
@@ -161,6 +172,8 @@ class _Run:
     def _way_on(self, reason: str = "") -> str:
         if self._team is None:
             return " before anything started"
+        from deskmate.faces.common.chat.budget_command import flag_for
+
         flag = flag_for(reason)
         return f"\nTo continue, run: {typed(self._request, 'resume', self._team)}" + (f" {flag} NUMBER" if flag else "")
 
@@ -174,6 +187,8 @@ def _sum(outcome: Outcome) -> str:
 
 
 def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream) -> None:
+    from deskmate.faces.cli.output import json_output
+
     result = json_output.of_outcome(outcome, model)
     if output == "json":
         stdout.put(json_output.line(result) + "\n")

@@ -6,7 +6,7 @@ The CLI prints these lines, and chat commands reply with them. `text_tables` has
 from collections.abc import Iterable, Mapping, Sequence
 
 from deskmate.app import Outcome
-from deskmate.core.log.names import USER
+from deskmate.core.log.names import USER, agent_id
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import BoardState, Task
 from deskmate.faces.common.items.conflict_items import conflict_items
@@ -30,7 +30,7 @@ def member_lines(team: str, items: Iterable[MemberItem], sheet: Sheet, now: floa
     """Return a line for each member: its status and since when, its task, and its cost."""
     rows: list[list[Cell | str]] = [
         [
-            Cell(f"{item.member.name}@{team}", item.member.colour or None),
+            Cell(agent_id(item.member.name, team), item.member.colour or None),
             role_of(item.member),
             status_text(item.member.status),
             ago(now - item.member.status_at),

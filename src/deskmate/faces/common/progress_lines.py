@@ -150,7 +150,7 @@ class Progress:
 
     def _show_whole(self, member: str, text: str) -> None:
         """Print a text that must not be cut. In a window it is wrapped, in a pipe it is one line."""
-        line = f"{one_line(f'[{member}{self._team}]')} {one_line(text)}"
+        line = f"{one_line(f'[{self._with_team(member)}]')} {one_line(text)}"
         cells = self._cells()
         wrapped = textwrap.wrap(line, max(cells - 1, _LEAST_CELLS), subsequent_indent="  ")
         self.note(line if cells == PIPE_CELLS else "\n".join(wrapped))
@@ -159,11 +159,14 @@ class Progress:
         if self._terminal and text and not self._output_stream.behind:
             self._write(self._line(member, text), live=True)
 
+    def _with_team(self, member: str) -> str:
+        return member if "@" in member else f"{member}{self._team}"
+
     def _line(self, member: str, text: str) -> str:
-        name = one_line(f"[{member}{self._team}]")
+        name = one_line(f"[{self._with_team(member)}]")
         # Leave one cell free: on some terminals a cursor after the last cell wraps, and then the line is not erased.
         rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
-        return f"{click.style(name, fg=self._colours.get(member)) if self._colour else name} {rest}"
+        return f"{click.style(name, fg=self._colours.get(member.partition('@')[0])) if self._colour else name} {rest}"
 
     def _write(self, text: str, *, live: bool = False) -> None:
         with self._turn:

@@ -13,11 +13,6 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
 from deskmate.errors import BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.commands.first_line import with_team, with_typed_command
-from deskmate.faces.common.handover.tree_reports import end_lines
-from deskmate.faces.common.items.member_items import sender_of
-from deskmate.faces.common.listings import dollars, open_line
-from deskmate.faces.common.mentions.image_paths import images_in
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.common.trust_prompt import consent_of
@@ -52,22 +47,34 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
     if consent is None:
         return None
-    return with_team(with_typed_command(replace(request.with_consent(consent), watched=here)))
+    return _with_files(replace(request.with_consent(consent), watched=here))
 
 
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
     plain = replace(request, team_file="", described=None, teammates=(), tasks=(), numbered=False)
     following = replace(plain, goal=words or None, typed="", team=None, continues=False)
-    return with_typed_command(_with_images(following))
+    return _with_files(_with_images(following))
+
+
+def _with_files(request: RunRequest) -> RunRequest:
+    """Return the request with the prompt and the team that its words and its option name."""
+    if not request.team_file and not (request.goal or "").startswith("/"):
+        return request
+    # Imported here because loading it would slow down every start.
+    from deskmate.faces.common.commands.first_line import with_team, with_typed_command
+
+    return with_team(with_typed_command(request))
 
 
 def _with_images(request: RunRequest) -> RunRequest:
     """Return the request of a conversation with the images that its first words name. Raises Refused."""
     # Without words, nothing of the folder is read: the person has not consented to that yet.
-    return (
-        replace(request, images=images_in(request.goal, workspace_at(request.workspace))) if request.goal else request
-    )
+    if not request.goal:
+        return request
+    from deskmate.faces.common.mentions.image_paths import images_in
+
+    return replace(request, images=images_in(request.goal, workspace_at(request.workspace)))
 
 
 def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> tuple[RunRequest, bool]:
@@ -136,6 +143,11 @@ def parting(request: RunRequest, session: "TeamSession", *, attaches: bool = Fal
     `reason`: why the lead stopped, if that was not printed yet. With the setting `merge = "auto"`, the branch of the
     team is merged here.
     """
+    # Imported here, because a run needs none of it before its first request.
+    from deskmate.faces.common.handover.tree_reports import end_lines
+    from deskmate.faces.common.items.member_items import sender_of
+    from deskmate.faces.common.listings import dollars, open_line
+
     if attaches:
         way_back = typed(request, "attach", session.team)
         return f"Team {session.team} continues without this window. To open it again, run: {way_back}"

@@ -11,6 +11,7 @@ from typing import TextIO, TypeAlias
 
 import click
 
+from deskmate.core.log.names import agent_id
 from deskmate.faces.common.exit_codes import UNUSABLE
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, one_line, width
@@ -84,7 +85,7 @@ class Sheet:
 
 def named(name: str, team: str, colours: Mapping[str, str]) -> Cell:
     """Return a member's name as every screen shows it, in its colour."""
-    return Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name))
+    return Cell(f"[{one_line(agent_id(name, team))}]", colours.get(name))
 
 
 def _fit(widths: list[int], cells: int, gives: int, keeps: int | None) -> None:

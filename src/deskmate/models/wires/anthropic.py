@@ -4,8 +4,6 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Literal
 
-import httpx2
-
 from deskmate.core.prompt.prompts import (
     CallDelta,
     Delta,
@@ -15,7 +13,8 @@ from deskmate.core.prompt.prompts import (
     ThinkingDelta,
 )
 from deskmate.errors import BadSettings, ModelTrouble
-from deskmate.models.wires.anthropic_request import request_body
+from deskmate.models.http.post_client import Poster
+from deskmate.models.wires.anthropic_request import body_parts
 from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
@@ -42,7 +41,7 @@ class AnthropicModel:
 
     def __init__(
         self,
-        client: httpx2.AsyncClient,
+        client: Poster,
         model: str,
         *,
         key: str,
@@ -76,7 +75,7 @@ class AnthropicModel:
         most = prompt.most(self._limits.output)
         # A short answer has no room for thinking.
         thinking = self._thinking if self._thinking < most else 0
-        body = request_body(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
+        body = body_parts(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
         return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
 
 

@@ -29,8 +29,8 @@ _CACHED_PASSAGES = 2
 _BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 
 
-def request_body(prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int) -> bytes:
-    """Return the request body for a prompt. The same prompt gives the same bytes."""
+def body_parts(prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int) -> list[bytes | bytearray]:
+    """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(AnthropicMessages)
     fields: Message = {"model": model, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:

@@ -1,16 +1,18 @@
-"""One HTTP client for all models of a process."""
+"""One HTTP client for all models of a process, and what its failures mean."""
 
 import ssl
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from functools import lru_cache
+from types import MappingProxyType
 from typing import Protocol
 
 import anyio
-import httpx2
 
 from deskmate.core.prompt.prompts import Delta, Reply
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
+from deskmate.models.http.http_failures import BadAddress, ConnectFailure, ConnectTimeout, HttpFailure, SilenceTimeout
+from deskmate.models.http.post_client import PostClient, Posted, Poster, TimeLimits
+from deskmate.models.http.proxy_choice import proxies_in
 from deskmate.models.wires.json_fields import read_object
 from deskmate.models.wires.provider_errors import (
     EXCERPT_CAP,
@@ -30,29 +32,34 @@ DRAIN_SECONDS = 1.0
 BODY_CAP = 64 * 1024
 # Far above the largest answer of any model with one token per event. Counts bytes after decompression.
 STREAM_CAP = 64 * 2**20
+# Some gateways refuse a request that does not say what sends it.
+_HEADERS = {
+    "user-agent": "deskmate",
+    "content-type": "application/json",
+    "accept": "text/event-stream",
+    "accept-encoding": "identity",
+}
 
 
-def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True) -> httpx2.AsyncClient:
+_NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
+
+
+def new_client(
+    silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True, environ: Mapping[str, str] = _NO_ENVIRONMENT
+) -> PostClient:
     """Return a client to share between models. The caller closes it.
 
     A provider that is silent for `silence_seconds` counts as lost, and so does a wait that long for a connection.
-    Certificates are checked against those of the system, or of SSL_CERT_FILE or SSL_CERT_DIR if one is set.
-    Without `secure`, the client works only for http:// addresses, and saves the 20 ms for loading certificates.
+    `environ`: where proxies and certificates are found. Without `secure`, the client works only for http:// addresses,
+    and saves the 20 ms for loading certificates. Raises ValueError or OSError for an environment that cannot be used.
     """
-    return httpx2.AsyncClient(
-        verify=_system_certificates() if secure else False,
-        timeout=httpx2.Timeout(
-            connect=CONNECT_SECONDS, read=silence_seconds, write=WRITE_SECONDS, pool=silence_seconds
-        ),
-        limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60),
-    )
+    trust = None
+    if secure:
+        from deskmate.models.http.server_trust import trusted_certificates
 
-
-def _system_certificates() -> ssl.SSLContext:
-    context = httpx2.create_ssl_context()
-    # Many companies sign without key identifiers. From 3.13 on, Python refuses that, and no other program does.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+        trust = trusted_certificates(environ)
+    limits = TimeLimits(connect=CONNECT_SECONDS, silence=silence_seconds, write=WRITE_SECONDS)
+    return PostClient(limits, proxies_in(environ), trust)
 
 
 class ReplyFold(Protocol):
@@ -68,7 +75,7 @@ class ReplyFold(Protocol):
 
 
 async def answer(
-    client: httpx2.AsyncClient, at: ProviderEndpoint, headers: Mapping[str, str], body: bytes, fold: ReplyFold
+    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes | bytearray], fold: ReplyFold
 ) -> AsyncGenerator[Delta | Reply, None]:
     """Post a body and yield deltas as they arrive, and the one reply last. Raises what `ask` and `fold` raise."""
     async with aclosing(ask(client, at, headers, body)) as events:
@@ -81,45 +88,49 @@ async def answer(
 
 
 async def ask(
-    client: httpx2.AsyncClient, at: ProviderEndpoint, headers: Mapping[str, str], body: bytes
+    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes | bytearray]
 ) -> AsyncGenerator[ServerEvent, None]:
-    """Post a body and yield the events of the answer. Raises ModelTrouble, PromptTooLong or ModelRejected.
+    """Post a body, in parts, and yield the events of the answer. Raises ModelTrouble, PromptTooLong or ModelRejected.
 
     Closing the generator closes the connection. After `drain`, the connection stays open for the next request.
     """
-    sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
     try:
-        async with client.stream("POST", _url(at.url), content=body, headers=sent) as response:
-            if not response.is_success:
-                raise await _refusal(at, response)
-            async with aclosing(_events(at, response)) as events:
-                async for event in events:
+        answer = await client.post(at.url, {**_HEADERS, **headers}, body)
+        try:
+            if not answer.head.is_success:
+                raise await _refusal(at, answer)
+            events = _EventStream(at)
+            while piece := await answer.read():
+                for event in events.take(piece):
                     yield event
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-        raise ModelRejected(
-            f"The address of {at.model} is not valid: {at.hide(str(error))}", "Check its base URL."
-        ) from error
-    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-        if (reason := _distrust(error)) is not None:
-            raise ModelRejected(
-                f"The certificate of {at.place} is not trusted: {at.hide(reason)}",
-                "If your company issues it, add the company's certificate authority to your system's certificates, "
-                "or to the file in SSL_CERT_FILE.",
-            ) from error
-        late = isinstance(error, httpx2.ConnectTimeout)
-        reason = f"no answer within {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
-        raise Unreachable(f"Cannot connect to {at.place}: {reason}", hint=at.way_to_reach_it) from error
-    except httpx2.TimeoutException as error:
-        raise ModelTrouble(f"{at.model} sent nothing for too long ({type(error).__name__})") from error
-    except httpx2.HTTPError as error:
-        reason = at.hide(str(error)) or "no reason given"
-        raise ModelTrouble(f"The connection to {at.model} failed: {type(error).__name__}: {reason}") from error
+            for event in events.end():
+                yield event
+        finally:
+            answer.close()
+    except HttpFailure as error:
+        raise _meaning(at, error) from error
 
 
-# A process has few addresses, and one is read for each request.
-@lru_cache(maxsize=64)
-def _url(address: str) -> httpx2.URL:
-    return httpx2.URL(address)
+def _meaning(at: ProviderEndpoint, error: HttpFailure) -> ModelError:
+    """Return the error to raise for a failure of the connection."""
+    said = at.hide(str(error))
+    match error:
+        case BadAddress():
+            return ModelRejected(f"The address of {at.model} is not valid: {said}", "Check its base URL.")
+        case ConnectFailure():
+            if (reason := _distrust(error)) is not None:
+                return ModelRejected(
+                    f"The certificate of {at.place} is not trusted: {at.hide(reason)}",
+                    "If your company issues it, add the company's certificate authority to your system's "
+                    "certificates, or to the file in SSL_CERT_FILE.",
+                )
+            late = isinstance(error, ConnectTimeout)
+            reason = f"no answer within {CONNECT_SECONDS:.0f} s" if late else said or type(error).__name__
+            return Unreachable(f"Cannot connect to {at.place}: {reason}", hint=at.way_to_reach_it)
+        case SilenceTimeout():
+            return ModelTrouble(f"{at.model} sent nothing for too long")
+        case _:
+            return ModelTrouble(f"The connection to {at.model} failed: {said or 'no reason given'}")
 
 
 def _distrust(error: BaseException) -> str | None:
@@ -137,26 +148,34 @@ async def drain(events: AsyncGenerator[ServerEvent, None]) -> None:
             pass
 
 
-async def _events(at: ProviderEndpoint, response: httpx2.Response) -> AsyncGenerator[ServerEvent, None]:
-    parser, head, streams, size = EventParser(), b"", False, 0
-    async with aclosing(response.aiter_bytes()) as pieces:
-        async for piece in pieces:
-            size += len(piece)
-            if size > STREAM_CAP:
-                raise ModelRejected(
-                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, so Deskmate stopped reading",
-                    "Check its base URL, or choose another model.",
-                )
-            if not streams:
-                head = (head + piece)[:BODY_CAP]
-            for event in parser.feed(piece):
-                streams = True
-                yield event
-    for event in parser.end():
-        streams = True
-        yield event
-    if not streams:
-        raise _no_stream(at, head.decode("utf-8", "replace"))
+class _EventStream:
+    """The events of one answer, from its pieces."""
+
+    def __init__(self, at: ProviderEndpoint) -> None:
+        self._at, self._parser = at, EventParser()
+        self._head, self._has_events, self._size = b"", False, 0
+
+    def take(self, piece: bytes) -> Iterator[ServerEvent]:
+        """Yield the events that a piece completes. Raises ModelRejected if the answer is too long."""
+        self._size += len(piece)
+        if self._size > STREAM_CAP:
+            raise ModelRejected(
+                f"{self._at.model} sent more than {STREAM_CAP >> 20} MB for one answer, so Deskmate stopped reading",
+                "Check its base URL, or choose another model.",
+            )
+        if not self._has_events:
+            self._head = (self._head + piece)[:BODY_CAP]
+        for event in self._parser.feed(piece):
+            self._has_events = True
+            yield event
+
+    def end(self) -> Iterator[ServerEvent]:
+        """Yield what is unfinished at the end of the answer. Raises an error if it has no events."""
+        for event in self._parser.end():
+            self._has_events = True
+            yield event
+        if not self._has_events:
+            raise _no_stream(self._at, self._head.decode("utf-8", "replace"))
 
 
 def _no_stream(at: ProviderEndpoint, body: str) -> ModelError:
@@ -167,14 +186,11 @@ def _no_stream(at: ProviderEndpoint, body: str) -> ModelError:
     return ModelTrouble(f"{at.model} did not answer with a stream of events, but with: {shown or 'nothing'}")
 
 
-async def _refusal(at: ProviderEndpoint, response: httpx2.Response) -> ModelError:
+async def _refusal(at: ProviderEndpoint, answer: Posted) -> ModelError:
     body = b""
-    async with aclosing(response.aiter_bytes()) as pieces:
-        async for piece in pieces:
-            body = (body + piece)[:BODY_CAP]
-            if len(body) == BODY_CAP:
-                break
+    while len(body) < BODY_CAP and (piece := await answer.read()):
+        body = (body + piece)[:BODY_CAP]
     fault = read_fault(body.decode("utf-8", "replace"))
     if not fault.message.strip():
-        fault = Fault(response.reason_phrase)
-    return failure(at, response.status_code, fault, retry_seconds(response.headers))
+        fault = Fault(answer.head.reason)
+    return failure(at, answer.head.status, fault, retry_seconds(answer.head.headers))

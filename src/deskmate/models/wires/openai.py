@@ -4,13 +4,12 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Literal
 
-import httpx2
-
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
+from deskmate.models.http.post_client import Poster
 from deskmate.models.wires.http_client import answer
 from deskmate.models.wires.json_fields import count, inner, objects, words
-from deskmate.models.wires.openai_request import request_body
+from deskmate.models.wires.openai_request import body_parts
 from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.sse import ServerEvent
@@ -28,7 +27,7 @@ class OpenAIModel:
 
     def __init__(
         self,
-        client: httpx2.AsyncClient,
+        client: Poster,
         model: str,
         *,
         key: str | None,
@@ -59,7 +58,7 @@ class OpenAIModel:
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
-        body = request_body(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
+        body = body_parts(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
         return answer(self._client, self._at, self._headers, body, ChunkFold(self._at, prompt))
 
 

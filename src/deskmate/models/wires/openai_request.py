@@ -11,8 +11,8 @@ from deskmate.models.wires.kept_messages import KeptMessages, Message
 from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, body_of, is_blank, wire_id, wire_name
 
 
-def request_body(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> bytes:
-    """Return the request body for a prompt. The same prompt gives the same bytes."""
+def body_parts(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> list[bytes | bytearray]:
+    """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(OpenAIMessages)
     fields: Message = {
         "model": model,

@@ -31,8 +31,8 @@ def encode(value: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def body_of(fields: Mapping[str, Any], messages: Iterable[bytes | bytearray]) -> bytes:
-    """Return the body of a request: its fields, of which bytes are JSON already, and the messages.
+def body_of(fields: Mapping[str, Any], messages: Iterable[bytes | bytearray]) -> list[bytes | bytearray]:
+    """Return the body of a request, in parts: its fields, of which bytes are JSON already, and the messages.
 
     `messages`: JSON with a comma after each message.
     """
@@ -40,7 +40,7 @@ def body_of(fields: Mapping[str, Any], messages: Iterable[bytes | bytearray]) ->
         encode(name) + b":" + (value if isinstance(value, bytes) else encode(value)) for name, value in fields.items()
     ]
     *parts, last = messages
-    return b"".join([b"{", b",".join(head), b',"messages":[', *parts, last.removesuffix(b","), b"]}"])
+    return [b"".join([b"{", b",".join(head), b',"messages":[']), *parts, last.removesuffix(b",") + b"]}"]
 
 
 def wire_id(call: str) -> str:

@@ -51,6 +51,7 @@ class AgentWork:
     tasks: PlayTasks
     bell: Bell
     waits: WaitTimes
+    waits_at_home: WaitTimes
     step: StepScope
     mail_watch: MailWatch
     status: StatusReporter
@@ -114,13 +115,14 @@ class AgentWork:
             tasks=tasks,
             bell=bell,
             waits=waits,
+            waits_at_home=WaitTimes(writer.clock),
             step=step,
             mail_watch=MailWatch(team_state, mailbox, step.by_mail, tasks),
             status=StatusReporter(team_state, transcript, None if subagent else name),
             jobs=jobs,
             model_calls=ModelCalls(transcript, parts, team_state.feed, writer.redaction),
             calls=Calls(team_state, me, mailbox, transcript, parts, jobs, run_subagent),
-            duties=TeamDuties(team_state, transcript, mailbox, parts.tree),
+            duties=TeamDuties(team_state, transcript, mailbox, parts.tree, parts.home_beside(team_state)),
         )
 
     @property
@@ -132,3 +134,8 @@ class AgentWork:
     def is_lead(self) -> bool:
         """Whether this is the lead of its team."""
         return self.me.kind is AgentKind.LEAD
+
+    @property
+    def home(self) -> TeamState | None:
+        """The first team of a lead that works in another one."""
+        return self.parts.home_beside(self.team_state)

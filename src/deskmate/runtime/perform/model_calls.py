@@ -127,8 +127,10 @@ class ModelCalls:
         upto = self._transcript.memory.number
         words = await self._summary(focus or "", status, origin)
         board, roster = origin.view.board, origin.view.roster
-        text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster)
-        await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number))
+        home = origin.view.home.roster if origin.view.home else None
+        text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster, home)
+        at_home = home.number if home else None
+        await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number, home=at_home))
 
     async def _summary(self, focus: str, status: StatusReporter, origin: Origin) -> str:
         # Reserve little for the answer, so a conversation that the last results made too long still fits.

@@ -60,7 +60,7 @@ class StepScope:
         """Wake the agent when time alone changes what it should do. Also cut the step if a deadline is over."""
         self.end_alarms()
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
-        batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
+        batch = [BATCH_SECONDS - team.waited[WORDS] for team in view.teams if WORDS in team.waited]
         left = self._team_state.budget.seconds_left
         last = [left + LAST_SECONDS] if left <= 0 else []
         if soon := [seconds for seconds in (*due, *batch, *last) if seconds > 0]:

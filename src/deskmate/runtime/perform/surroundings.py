@@ -9,12 +9,13 @@ from deskmate.core.agent.inbox import has_unheard
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.rules.decide import WORDS
 from deskmate.core.agent.view import View
-from deskmate.core.log.names import BOARD, ROSTER
+from deskmate.core.log.names import BOARD, LEAD, ROSTER
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.compaction import is_full
 from deskmate.core.team.status import Waiting, Working
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.task_groups import first_of
+from deskmate.runtime.team_state import TeamState
 
 
 async def listen(work: AgentWork) -> frozenset[str]:
@@ -32,6 +33,9 @@ async def listen(work: AgentWork) -> frozenset[str]:
     await team_state.roster.refresh()
     await team_state.board.refresh()
     await team_state.budget.refresh()
+    if home := work.home:
+        await home.roster.refresh()
+        await home.board.refresh()
     return starting
 
 
@@ -46,7 +50,7 @@ async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) 
         roster=team_state.roster.state,
         attempts=await work.calls.attempts(),
         waited=work.waits.look(_open_things(work)),
-        unheard=await unheard(work),
+        unheard=await unheard(team_state) if work.is_lead else frozenset(),
         starting=starting,
         over=budget.over(work.transcript.name, memory.steps),
         time_is_up=budget.time_is_up,
@@ -56,9 +60,30 @@ async def see(work: AgentWork, starting: frozenset[str], *, ends_at_rest: bool) 
         ends_at_rest=ends_at_rest,
         own_tools=frozenset(parts.tools.keys() - TOOLS.keys()),
         rules=parts.rules,
+        home=await _see_home(work),
     )
     foreseen = await work.calls.foreseen(view)
     return replace(view, foreseen=foreseen) if foreseen else view
+
+
+async def _see_home(work: AgentWork) -> View | None:
+    """Return what a lead that works elsewhere sees of its home, once it has recorded that it works elsewhere."""
+    home, memory = work.home, work.transcript.memory
+    if home is None or memory.home is None:
+        return None
+    # Before the roster, because a status is written there first.
+    starting, roster = home.starting.names, await home.roster.refresh()
+    known = memory.in_team(roster.team)
+    words = [WORDS] if unnoticed_words(roster, known.noticed[0]) else []
+    return View(
+        me=roster.members[LEAD],
+        memory=known,
+        board=home.board.state,
+        roster=roster,
+        waited=work.waits_at_home.look(words),
+        unheard=await unheard(home),
+        starting=starting,
+    )
 
 
 def _open_things(work: AgentWork) -> list[str]:
@@ -67,12 +92,12 @@ def _open_things(work: AgentWork) -> list[str]:
     return [*memory.requests, *memory.demands, *words]
 
 
-async def unheard(work: AgentWork) -> frozenset[str]:
-    """Return the teammates that have unheard mail to act on. Empty unless this is a lead and nobody works."""
-    here = [member for member in work.team_state.roster.state.teammates if member.here] if work.is_lead else []
+async def unheard(team_state: TeamState) -> frozenset[str]:
+    """Return the teammates that have unheard mail to act on. Empty if somebody works."""
+    here = [member for member in team_state.roster.state.teammates if member.here]
     if any(isinstance(member.status, Working) for member in here):
         return frozenset()
-    inboxes = work.team_state.inboxes
+    inboxes = team_state.inboxes
     return frozenset([member.name for member in here if has_unheard(member, await inboxes.refresh(member.name))])
 
 
@@ -85,7 +110,11 @@ async def wait_for_news(work: AgentWork, view: View, rest: Rest) -> None:
     # If every member woke whenever another joins, leaves or rests, the cost would grow with the square of the team.
     if work.is_lead or rest.status in (Waiting("permission"), Waiting("plan")) or view.roster.damaged:
         since[ROSTER] = view.roster.number
-    waits: list[Callable[[], Awaitable[object]]] = [partial(team_state.writer.store.changed, since), work.bell.wait]
+    waits: list[Callable[[], Awaitable[object]]] = [work.bell.wait]
     if work.is_lead:
         waits.append(partial(team_state.starting.changed, view.starting))
-    await first_of(*waits)
+    if (home := work.home) and view.home:
+        at_home = view.home.roster, view.home.board
+        since |= {f"{ROSTER}@{at_home[0].team}": at_home[0].number, f"{BOARD}@{at_home[0].team}": at_home[1].number}
+        waits.append(partial(home.starting.changed, view.home.starting))
+    await first_of(partial(team_state.writer.store.changed, since), *waits)

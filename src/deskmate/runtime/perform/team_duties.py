@@ -26,11 +26,13 @@ from deskmate.core.agent.merge_texts import returned_text
 from deskmate.core.agent.notices import (
     changes_text,
     digest,
+    home_digest,
     lost_text,
     moved_text,
     no_plan_text,
     nudge_text,
     plan_nudge_text,
+    reminder_text,
     taken,
     teammate_news,
 )
@@ -48,18 +50,25 @@ from deskmate.ports import MemberTree
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.texts import filled
-from deskmate.texts import text as model_text
 
 
 class TeamDuties:
     """Carries out the team duties of one member."""
 
     def __init__(
-        self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox, tree: MemberTree | None = None
+        self,
+        team_state: TeamState,
+        transcript: Transcript,
+        mailbox: Mailbox,
+        tree: MemberTree | None = None,
+        home: TeamState | None = None,
     ) -> None:
         self._team_state, self._transcript, self._mailbox, self._tree = team_state, transcript, mailbox, tree
+        # The first team of a lead that works in another one.
+        self._home = home
 
     async def do(self, duty: Duty, me: Member) -> None:
         """Carry out a duty and record it."""
@@ -77,6 +86,8 @@ class TeamDuties:
             case Notice(work_mode=WorkMode() as work_mode, closed=closed):
                 words = change_text(me.name, self._transcript.memory.work_mode, work_mode)
                 await self._transcript.record(Noticed(text=words, work_mode=work_mode, closed=closed or None))
+            case Notice(team=str()):
+                await self._notice_home()
             case Notice(lost=lost):
                 await self._notice(lost)
             case Reread(task=task):
@@ -93,14 +104,13 @@ class TeamDuties:
                 await self._report(task)
             case RemindOfCommands():
                 await self._remind_of_commands()
-            case RemindOfTeam(roster=roster, board=board):
-                words = model_text("reminder")
-                await self._transcript.record(Noticed(text=words, roster=roster, board=board, quiet=True))
+            case RemindOfTeam():
+                await self._remind_of_team(duty)
             case Dismiss(members=members):
                 words = filled("dismissed", {"names": ", ".join(members)}, ())
                 await self._transcript.record(Noticed(text=words, dismissed=members))
             case SeeOff():
-                await dismiss(self._team_state, self._mailbox, "headless")
+                await self._see_off()
             case unreachable:
                 assert_never(unreachable)
 
@@ -171,9 +181,29 @@ class TeamDuties:
         text = digest(roster, board, memory.noticed) if is_lead else teammate_news(roster, board, memory)
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
+    async def _notice_home(self) -> None:
+        assert self._home, "only a lead that works away from home is told of its home"
+        board, roster = self._home.board.state, self._home.roster.state
+        text = home_digest(roster, board, self._transcript.memory.in_team(roster.team).noticed)
+        await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number, team=roster.team))
+
+    async def _remind_of_team(self, reminder: RemindOfTeam) -> None:
+        words = reminder_text(self._team_state.roster.state, self._home.roster.state if self._home else None)
+        await self._transcript.record(
+            Noticed(text=words, roster=reminder.roster, board=reminder.board, quiet=True, home=reminder.home)
+        )
+
+    async def _see_off(self) -> None:
+        """Ask all dismissed teammates to stop, at once in both teams of a lead, and wait until they have left."""
+        async with task_group() as tasks:
+            tasks.start_soon(dismiss, self._team_state, self._mailbox, "headless")
+            if self._home and self._transcript.memory.dismissed_at_home:
+                mailbox = Mailbox(LEAD, self._home.writer, self._home.roster)
+                tasks.start_soon(dismiss, self._home, mailbox, "headless")
+
     async def _move(self, away: str) -> None:
         board, roster = self._team_state.board.state, self._team_state.roster.state
-        text = moved_text(roster)
+        text = moved_text(roster, self._home.roster.state if self._home else None)
         await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
 
     async def _remind_of_commands(self) -> None:

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from functools import lru_cache, partial
+from typing import Any
 
 import anyio
 from pydantic import BaseModel, ValidationError
@@ -28,15 +28,15 @@ from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, MemberTree, Tool, ToolContext, Workspace
-from deskmate.runtime.agent_parts import AgentParts, LeadTeams
+from deskmate.ports import Background, MemberTree, Tool, Workspace
+from deskmate.runtime.agent_parts import AgentParts, ForeseeingTool, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.live_words import tell_output
 from deskmate.runtime.radar.file_writers import writer_of
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.task_groups import meanwhile, together
 from deskmate.runtime.team_state import TeamState
 
 # The tool whose output is shown while it runs.
@@ -46,17 +46,6 @@ _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
 _LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
 RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
-
-
-@runtime_checkable
-class ForeseeingTool(Protocol):
-    """A tool that can tell beforehand that a call changes nothing, so that the user is not asked about it."""
-
-    async def foresee(self, arguments: Any, context: ToolContext) -> Result | None:
-        """Return the result of a call that would change nothing as of now, otherwise None.
-
-        Raises ToolError if the call would fail. Changes nothing itself.
-        """
 
 
 @frozen
@@ -110,9 +99,15 @@ class CallContext:
         """The team's roster as last read."""
         return self.team_state.roster.state
 
+    @property
+    def home(self) -> tuple[RosterState, Mailbox] | None:
+        """The roster of the lead's home and its mailbox there, while it leads another team."""
+        home = self.parts.home_beside(self.team_state)
+        return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
+
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
-        if self.memory.dismissed:
+        if self.memory.dismissed or self.memory.dismissed_at_home:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
@@ -220,9 +215,11 @@ class Calls:
         if fresh:
             fixed = {call.id: list(names) for call in fresh if (names := self._fixed(call))}
             await self._transcript.record(Began(calls=tuple(call.id for call in fresh), fixed=fixed))
-        async with task_group() as tasks:
-            for call in calls:
-                tasks.start_soon(self._run, call)
+        # Mostly there is one, which needs no task of its own.
+        if len(calls) == 1:
+            await self._run(calls[0])
+        else:
+            await together(partial(self._run, call) for call in calls)
 
     async def _have_changed(self, calls: list[OpenCall]) -> bool:
         """Return whether a call now touches something else than when it was judged.
@@ -286,13 +283,14 @@ class Calls:
         await self._end([Result(text, ok=False).did(id_) for id_, text in texts.items()])
 
     async def _run(self, call: OpenCall) -> None:
-        async with task_group() as tasks:
-            if call.tool == COMMAND_TOOL:
-                printed = self._printed.setdefault(call.id, LiveOutput())
-                feed, redaction = self._team_state.feed, self._team_state.writer.redaction
-                tasks.start_soon(tell_output, self._transcript.name, call.id, printed, feed, redaction)
-            result = await self._bounded(call.id, await self._result(call))
-            tasks.cancel_scope.cancel()
+        working: Awaitable[Result] = self._result(call)
+        if call.tool == COMMAND_TOOL:
+            printed, team_state = self._printed.setdefault(call.id, LiveOutput()), self._team_state
+            tell = partial(
+                tell_output, self._transcript.name, call.id, printed, team_state.feed, team_state.writer.redaction
+            )
+            working = meanwhile(tell, working)
+        result = await self._bounded(call.id, await working)
         # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._end([result.did(call.id)])

@@ -24,9 +24,11 @@ async def think(work: AgentWork, origin: Origin) -> None:
     Meanwhile the files are saved, if the user said something since. Nothing acts on the answer before both are done.
     """
     checkpoint, asked_at = work.parts.checkpoint, work.transcript.asked_at
+    if not checkpoint or not asked_at or _has_acted(work.transcript.entries, asked_at):
+        await _ask(work, origin)
+        return
     async with task_group() as tasks:
-        if checkpoint and asked_at and not _has_acted(work.transcript.entries, asked_at):
-            tasks.start_soon(checkpoint, asked_at)
+        tasks.start_soon(checkpoint, asked_at)
         await _ask(work, origin)
 
 

@@ -23,8 +23,8 @@ from deskmate.runtime.streams.roster import Roster
 class Budget:
     """What is spent, and the caps on it. Shared by the agents of one process.
 
-    `elsewhere`: what the lead's other teams have spent, which counts too. `seconds`: how long the run took before this.
-    `roster`: has the caps that the user has set since, for all processes of the team.
+    `elsewhere`: what the lead's closed teams have spent, which counts too. `seconds`: how long the run took before
+    this. `roster`: has the caps that the user has set since, for all processes of the team.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Budget:
         self._writer, self._caps, self._roster = writer, caps, roster
         self.elsewhere = elsewhere
         self._folded = Folded(writer.store, SPEND, EMPTY, spending.fold, sync=False)
+        self._beside: Budget | None = None
         self._slots = CallSlots(writer.store, caps.calls) if caps.calls else None
         self._began = writer.clock.monotonic() - seconds
 
@@ -50,16 +51,25 @@ class Budget:
     @property
     def state(self) -> Spending:
         """What was spent, as last read."""
-        return spending.together(self._folded.state, self.elsewhere)
+        beside = spending.together(self._beside._folded.state, self.elsewhere) if self._beside else self.elsewhere
+        return spending.together(self._folded.state, beside)
 
     async def refresh(self) -> Spending:
         """Read what is new and return what was spent."""
         await self._folded.refresh()
+        if self._beside:
+            await self._beside._folded.refresh()
         return self.state
 
     def beside(self, writer: LogWriter, roster: Roster) -> "Budget":
-        """Return the budget of another team of the same run: the same caps and clock, and what was spent so far."""
-        return Budget(writer, self._caps, self.state, self.seconds, roster)
+        """Return the budget of another team of the same run: the same caps and clock. It counts this one too."""
+        other = Budget(writer, self._caps, self.elsewhere, self.seconds, roster)
+        other.count(self)
+        return other
+
+    def count(self, beside: "Budget | None") -> None:
+        """Count what another team of the same run spends from now on, or (None) only what is spent here."""
+        self._beside = beside
 
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply cost. This is not cancelled with the caller, because the reply is paid for."""

@@ -128,6 +128,8 @@ class Mailbox:
         roster = await self._roster.refresh()
         to = roster.spelled(envelope.recipient)
         envelope = envelope if to == envelope.recipient else replace(envelope, recipient=to)
+        if to == USER:
+            envelope = replace(envelope, team=roster.team)
         # A subagent hears only the user's verdicts. It is here as long as the member that started it.
         verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
@@ -167,13 +169,18 @@ class Mailbox:
         return {mail(LEAD): mail(agent_id(LEAD, roster.home)), box(LEAD, roster.away): mail(LEAD)}
 
     async def _news(self, memory: Memory) -> Heard | None:
+        roster = self._roster.state
+        if self.me == LEAD and memory.away != roster.away:
+            # Which team a message is of would be unclear. The lead records first where it works.
+            return None
         for name, stream in self.boxes.items():
             after = memory.cursors.get(name, 0)
             if items := await self._writer.store.read(stream, after):
-                return self._pack(name, after, items, memory)
+                team = roster.home if name == mail(self.me) else None
+                return self._pack(name, after, items, memory.in_team(team), team if self.me == LEAD else None)
         return None
 
-    def _pack(self, name: str, after: int, items: Iterable[Item], memory: Memory) -> Heard:
+    def _pack(self, name: str, after: int, items: Iterable[Item], memory: Memory, team: str | None) -> Heard:
         bodies: dict[str, dict[str, object]] = {}
         damage: list[str] = []
         room, upto = HEARD_CAP, after
@@ -187,7 +194,7 @@ class Mailbox:
                 room -= letter.size
             damage += trouble
             upto = number
-        return Heard(box=name, after=after, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
+        return Heard(box=name, after=after, upto=upto, mail=tuple(bodies.values()), damage=_told(damage), team=team)
 
     # -- leaving ----------------------------------------------------------------------------------
 

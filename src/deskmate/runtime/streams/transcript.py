@@ -35,7 +35,7 @@ class Transcript:
         self._writer, self._stream = writer, log(name)
         self._last = 0
         self._in_doubt = False
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self.memory: Memory = EMPTY
         # The arguments of calls that are written redacted, by id. Only this process knows them.
         self.unwritten: dict[str, Mapping[str, object]] = {}

@@ -20,7 +20,13 @@ from deskmate.core.team.members import RosterState, is_planning
 from deskmate.core.team.tasks import in_progress_of
 from deskmate.testing.knowledge.prompt_parts import PromptParts, names, plain
 from deskmate.testing.knowledge.team_facts import members_untold, statuses_that_were_false, summaries_that_were_false
-from deskmate.testing.knowledge.told_facts import advice_that_fails, claims_that_are_false, told_twice
+from deskmate.testing.knowledge.told_facts import (
+    advice_that_fails,
+    claims_that_are_false,
+    news_that_is_false,
+    news_told_twice,
+    told_twice,
+)
 from deskmate.testing.knowledge.told_phrases import ATTENDED, MODES, mode_told
 from deskmate.testing.knowledge.truth import Truth
 
@@ -49,7 +55,9 @@ def take_found() -> list[str]:
 def violations(prompt: Prompt, truth: Truth) -> list[str]:
     """Return every way in which a prompt breaks a promise about what models are told, each starting with its id."""
     parts = PromptParts(prompt, truth.entries)
-    return [f"{id_}: {flaw}" for id_, check in CHECKS for flaw in check(parts, truth)]
+    found = [f"{id_}: {flaw}" for id_, check in CHECKS for flaw in check(parts, truth)]
+    home = truth.home
+    return found + [f"{id_}: {flaw}" for id_, check in HOME_CHECKS if home for flaw in check(parts, home)]
 
 
 # -- K2: requests ---------------------------------------------------------------------------------
@@ -127,5 +135,16 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("K4", _mode),
     ("K5", advice_that_fails),
     ("K6", claims_that_are_false),
+    ("K6", news_that_is_false),
     ("K8", told_twice),
+    ("K8", news_told_twice),
+)
+# What a lead must know of its home while it works elsewhere.
+HOME_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("K1", members_untold),
+    ("K1", statuses_that_were_false),
+    ("K1", summaries_that_were_false),
+    ("K2", _requests),
+    ("K6", news_that_is_false),
+    ("K8", news_told_twice),
 )

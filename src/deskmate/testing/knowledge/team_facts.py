@@ -55,7 +55,7 @@ def statuses_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
     """Yield each status in a new notice that the member did not have at the record the notice was made from."""
     for notice in new_notices(parts, truth):
         roster = truth.history.roster_at(notice.roster)
-        for name, word in statuses_told(notice.text, roster.members):
+        for name, word in statuses_told(truth.named(notice.text), roster.members):
             if not _was(roster, name, word):
                 yield f"a notice says that {name} is {word}, and it was {_word_of(roster, name)} then"
 
@@ -64,7 +64,8 @@ def new_notices(parts: PromptParts, truth: Truth) -> Iterator[Noticed]:
     """Yield the notices about the team that are new in a prompt."""
     new = {part.text for part in parts.parts if part.fresh and part.source == "notice"}
     for _, entry in truth.told_since:
-        if isinstance(entry, Noticed) and entry.roster and new & set(told_texts(entry)):
+        is_new = isinstance(entry, Noticed) and entry.roster and new & set(told_texts(entry))
+        if is_new and isinstance(entry, Noticed) and truth.is_about_this_team(entry):
             yield entry
 
 
@@ -82,10 +83,13 @@ def _word_of(roster: RosterState, name: str) -> str:
 def summaries_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
     """Yield what the summary says of the team that was false, or has become false without a notice."""
     made = truth.summary_of_this_team
-    section = next((section for section in parts.sections if "your team" in section.title), None)
-    if not truth.on_a_team or made is None or section is None:
+    if not truth.on_a_team or made is None:
         return
-    roster = truth.history.roster_at(made)
+    section = next((section for section in parts.sections if made[1] in section.title), None)
+    if section is None:
+        return
+    section = section._replace(lines=tuple(map(truth.named, section.lines)))
+    roster = truth.history.roster_at(made[0])
     yield from _false_lines(section, roster, truth.me.name)
     yield from _missing_lines(section, roster, truth.me.name, parts)
     yield from _untold_since(section, roster, truth)

@@ -24,6 +24,7 @@ from deskmate.core.prompt.system_prompt import EDITING, brief
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.messages import Envelope
 from deskmate.core.team.status import WORKING
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardState
@@ -189,14 +190,39 @@ class TeamLogs:
         me = asker.member(team.roster)
         if me is None:
             return None
-        wanted = written_to(prompt, team.roster)
-        if asker.name == LEAD:
-            wanted |= planners(asker.entries) & team.roster.members.keys()
-        letters = {name: letters_in(self._mail(asker, name)) for name in wanted}
+        away = self._away(asker)
+        letters = self._letters(asker, prompt, team, away or asker.team)
         upto = asker.joins_upto(team.roster)
         history = TeamHistory(team.roster_log.items, team.board_log.items)
         before = asker.before or None
-        return Truth(me, asker.memory, asker.entries, team.roster, team.board, upto, letters, history, before)
+        return Truth(
+            me,
+            asker.memory,
+            asker.entries,
+            team.roster,
+            team.board,
+            upto,
+            letters,
+            history,
+            before,
+            home=self._home(asker, prompt) if away and asker.name == LEAD else None,
+            scope=away,
+        )
+
+    def _home(self, asker: Asker, prompt: Prompt) -> Truth:
+        """Return the truth about the home of a lead that works elsewhere."""
+        team = self._team(asker.workspace, asker.team)
+        known, letters = asker.memory.in_team(asker.team), self._letters(asker, prompt, team, asker.team)
+        history = TeamHistory(team.roster_log.items, team.board_log.items)
+        me = team.roster.members[LEAD]
+        return Truth(me, known, asker.entries, team.roster, team.board, known.noticed[0], letters, history)
+
+    def _letters(self, asker: Asker, prompt: Prompt, team: Shared, name: str) -> dict[str, dict[str, Envelope]]:
+        """Return the mail in a team of those that the asker may have written to."""
+        wanted = written_to(prompt, team.roster)
+        if asker.name == LEAD:
+            wanted |= planners(asker.entries) & team.roster.members.keys()
+        return {one: letters_in(self._mail(asker, one, name)) for one in wanted}
 
     def _asker(self, prompt: Prompt) -> Asker | None:
         """Return the agent whose prompt this is, as it is now."""
@@ -232,9 +258,8 @@ class TeamLogs:
         team.look()
         return team
 
-    def _mail(self, asker: Asker, name: str) -> Sequence[Item]:
-        away = self._away(asker) or asker.team
-        team = (self._team(asker.workspace, away).roster.home or asker.team) if name == USER else away
+    def _mail(self, asker: Asker, name: str, team: str) -> Sequence[Item]:
+        team = (self._team(asker.workspace, team).roster.home or asker.team) if name == USER else team
         path = asker.workspace / TEAMS / team / f"{name}{SUFFIX['mail']}"
         return self._mailboxes.setdefault(path, LogFile(path)).read()
 

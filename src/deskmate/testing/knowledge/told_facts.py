@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deskmate.core.agent.entries import Heard, Noticed, Took
-from deskmate.core.log.names import USER, is_call
+from deskmate.core.agent.teams.addresses import addressed
+from deskmate.core.log.names import USER, agent_id, is_call
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.frames import message_text
-from deskmate.core.prompt.rendering import envelopes, told_texts
+from deskmate.core.prompt.rendering import told_mail, told_texts
 from deskmate.core.prompt.task_lines import line
 from deskmate.core.team.tasks import BoardState
 from deskmate.testing.knowledge.overlap_facts import false_overlaps, overlaps_told_twice
@@ -81,7 +82,7 @@ def _missing_ids(parts: PromptParts, truth: Truth, part: PromptPart, text: str) 
         # A result may name the id that its call got wrong.
         asked = part.call and any(id_ in one.text for one in parts.parts if one.call == part.call and one is not part)
         if is_call(id_) and id_ != own and not asked and parts.told.count(id_) == part.text.count(id_):
-            known = {*truth.memory.demands, *truth.memory.requests}
+            known = {*truth.memory.demands, *truth.memory.requests, *(truth.home.memory.requests if truth.home else ())}
             if id_ not in known:
                 yield f"request {id_} is named and nobody made it: {_shown(text)}"
 
@@ -101,6 +102,10 @@ def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
     for part in parts.parts:
         if part.fresh and part.source == "result" and part.ok:
             yield from _false_result(part, truth)
+
+
+def news_that_is_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield what new notices tell of tasks, and of work that meets, that was not so."""
     for notice in new_notices(parts, truth):
         yield from _false_tasks(notice, truth)
         yield from false_overlaps(notice, truth.history, truth.me.name)
@@ -120,6 +125,10 @@ def _unsent(part: PromptPart, call: str, truth: Truth) -> Iterator[str]:
     first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
     got = [name for name, letters in truth.letters.items() if {call, f"{call}/{name}"} & letters.keys()]
     named = {name for name in (*truth.roster.members, USER) if names(first, name) and name != truth.me.name}
+    if truth.home and f"@{truth.home.team}" in first:
+        mailed = truth.home.letters.items()
+        got = [agent_id(name, truth.home.team) for name, letters in mailed if call in letters]
+        named = {name for name in addressed(truth.home.roster).members if name in first}
     missed = named - {*got} if first.startswith("sent to") else named
     if not got or (first.startswith("sent to") and missed):
         yield f"a result says {_shown(first)}, and {', '.join(sorted(missed)) or 'nobody'} has no such mail"
@@ -153,10 +162,14 @@ def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
     """Yield what is repeated in the same context although nothing has changed."""
     yield from _mail_twice(parts, truth)
     yield from _tasks_twice(truth)
+
+
+def news_told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield the news in notices that is repeated although nothing has changed."""
     notices = truth.notices_of_this_team()
-    news = list(map(id, new_notices(parts, truth)))
+    news = {(notice.roster, notice.board) for notice in new_notices(parts, truth)}
     for place, notice in enumerate(notices):
-        for earlier in notices[:place] if id(notice) in news else ():
+        for earlier in notices[:place] if (notice.roster, notice.board) in news else ():
             yield from _lines_twice(earlier, notice, truth)
             yield from overlaps_told_twice(earlier, notice, truth.history, truth.me.name)
 
@@ -165,7 +178,9 @@ def _mail_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
     shown = Counter(part.text for part in parts.parts if part.source == "mail")
     if all(count == 1 for count in shown.values()):
         return
-    heard = {one.id: one for _, entry in truth.entries if isinstance(entry, Heard) for one in envelopes(entry)}
+    heard = {
+        (entry.box, one.id): one for _, entry in truth.entries if isinstance(entry, Heard) for one in told_mail(entry)
+    }
     sent = Counter(map(message_text, heard.values()))
     for text, count in shown.items():
         if count > sent[text]:

@@ -14,7 +14,7 @@ from deskmate.testing.knowledge.prompt_parts import PromptParts, own_words
 
 _STATUS = re.compile(r"(?:: | is | )(working|idle|waiting|parked|left)\b(?! the team)")
 _CAME_OR_WENT = re.compile(r"(?:- )?([\w-]+)(?: \(.*\))? (joined|left) the team\.?")
-_INTERRUPTED = re.compile(r"The user interrupted ([\w-]+)\.")
+_INTERRUPTED = re.compile(r"The user interrupted ([\w@-]+)\.")
 _TASK = re.compile(r'#(\d+) (?:by .*?)?\[(pending|in progress|completed|deleted)(?:, role "[^"]*")?\]')
 _ENDED = re.compile(r"[\w-]+ (completed|deleted) task #(\d+) ")
 _CREATED = re.compile(r"Created #(\d+) ")

@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from deskmate.core.agent.entries import UNTOLD, Compacted, Did, Entry, Heard, Noticed, Said, Started, WorkMode
 from deskmate.core.agent.memory import Memory
-from deskmate.core.agent.view import Origin
+from deskmate.core.agent.view import Origin, View
 from deskmate.core.agent.work_mode import told_at_start
-from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
+from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, agent_id, mail, same_name
 from deskmate.core.log.records import Item
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
@@ -25,6 +26,7 @@ from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import BoardState
 
 Numbered = tuple[int, Entry]
+E = TypeVar("E", bound=Entry)
 # The tools that send mail.
 _SENDING = ("SendMessage", "ExitPlanMode")
 _WIRE_ID = re.compile(r"call_(\d+)_(\d+)")
@@ -58,7 +60,8 @@ class Truth:
 
     `joins_upto`: the asker has had time to learn who joined up to this roster record. `letters`: the mail of those it
     wrote to, by recipient and id. `history` is set if the prompt may tell something about the team. `asked_before`: the
-    roster record when the same agent asked before, if the prompt may be older than `roster`.
+    roster record when the same agent asked before, if the prompt may be older than `roster`. `home`: the same of the
+    home of a lead that works elsewhere. `scope`: the named team that this is about, empty for a home.
     """
 
     me: Member
@@ -70,6 +73,8 @@ class Truth:
     letters: Mapping[str, Mapping[str, Envelope]] = field(default_factory=dict)
     history: TeamHistory = field(default_factory=TeamHistory)
     asked_before: int | None = None
+    home: "Truth | None" = None
+    scope: str = ""
 
     @property
     def on_a_team(self) -> bool:
@@ -83,21 +88,45 @@ class Truth:
     @property
     def noticed_in_summary(self) -> int:
         """The roster record up to which the asker knew the team when its last summary was made."""
-        upto = self._summed_up
-        return max(
-            (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < upto), default=0
-        )
+        upto, notices = self._summed_up, self._scoped(Noticed)
+        return max((entry.roster for number, entry in notices if number < upto), default=0)
 
     @property
-    def summary_of_this_team(self) -> int | None:
-        """The roster record that the last summary describes, or None if it is unknown or of another team."""
+    def summary_of_this_team(self) -> tuple[int, str] | None:
+        """The roster record that the last summary describes, and what the title of its list of members has.
+
+        None if it is unknown or the summary was of another team.
+        """
         found: int | None = None
+        title, away = "your team", ""
         for _, entry in self.entries:
             if isinstance(entry, Compacted):
-                found = entry.roster
+                found, title = (
+                    (entry.roster, "your team") if away == self.scope else (entry.home, f"your other team, {self.team}")
+                )
             elif isinstance(entry, Noticed) and entry.away is not None:
-                found = None
-        return found
+                away, found = entry.away, None if self.scope else found
+        return None if found is None else (found, title)
+
+    @property
+    def team(self) -> str:
+        """The name of the team."""
+        return self.roster.team
+
+    def named(self, text: str) -> str:
+        """Return a text with the members of this team by their names alone, as its roster has them."""
+        return text.replace(f"@{self.team}", "")
+
+    def _scoped(self, kind: type[E]) -> Iterator[tuple[int, E]]:
+        """Yield the entries of a kind that are about this team."""
+        away = ""
+        for number, entry in self.entries:
+            if isinstance(entry, Noticed) and entry.away is not None:
+                away = entry.away
+            elif isinstance(entry, kind):
+                team = getattr(entry, "team", None)
+                if ("" if team not in (None, away) else away) == self.scope:
+                    yield number, entry
 
     @property
     def has_moved(self) -> bool:
@@ -152,16 +181,19 @@ class Truth:
 
     def notices_of_this_team(self) -> list[Noticed]:
         """Return the notices in the context about the team the asker works in now."""
-        found: list[Noticed] = []
-        for _, entry in self.in_context:
-            if isinstance(entry, Noticed):
-                # A lead that moved to another team starts over: members there may have the same names.
-                found = [*found, entry] if entry.away is None else []
-        return [entry for entry in found if entry.roster]
+        # A lead that moved to a named team starts over: members there may have the same names.
+        moves = [number for number, entry in self.in_context if isinstance(entry, Noticed) and entry.away]
+        context = {number for number, _ in self.in_context if not self.scope or number > max(moves, default=0)}
+        notices = (entry for number, entry in self._scoped(Noticed) if number in context)
+        return [entry.model_copy(update={"text": self.named(entry.text)}) for entry in notices if entry.roster]
+
+    def is_about_this_team(self, notice: Noticed) -> bool:
+        """Return whether a notice is about this team."""
+        return any(entry is notice for _, entry in self._scoped(Noticed))
 
     def heard_plans(self) -> list[tuple[str, str]]:
         """Return the plans that this agent was shown, as (request, planner)."""
-        heard = (body for _, entry in self.entries if isinstance(entry, Heard) for body in entry.mail)
+        heard = (body for _, entry in self._scoped(Heard) for body in entry.mail)
         plans = (body for body in heard if body.get("type") == "plan_approval_request")
         return [(str(body.get("request_id")), str(body.get("sender"))) for body in plans]
 
@@ -227,4 +259,27 @@ async def truth_of(prompt: Prompt, origin: Origin) -> Truth:
     history = TeamHistory(await origin.read(ROSTER), await origin.read(BOARD)) if news else TeamHistory()
     told_already = memory.informed or not (memory.owed or memory.demanded)
     joins_upto = memory.noticed[0] if told_already else view.roster.number
-    return Truth(view.me, memory, origin.entries, view.roster, view.board, joins_upto, letters, history)
+    home = await _truth_of_home(prompt, origin, view.home, history=news) if view.home else None
+    return Truth(
+        view.me,
+        memory,
+        origin.entries,
+        view.roster,
+        view.board,
+        joins_upto,
+        letters,
+        history,
+        home=home,
+        scope=memory.away,
+    )
+
+
+async def _truth_of_home(prompt: Prompt, origin: Origin, home: View, *, history: bool) -> Truth:
+    team = home.roster.team
+    wanted = written_to(prompt, home.roster) | (planners(origin.entries) & home.roster.members.keys())
+    letters = {name: letters_in(await origin.read(agent_id(mail(name), team))) for name in sorted(wanted)}
+    records = [await origin.read(agent_id(stream, team)) for stream in (ROSTER, BOARD)] if history else [(), ()]
+    known = home.memory
+    return Truth(
+        home.me, known, origin.entries, home.roster, home.board, known.noticed[0], letters, TeamHistory(*records)
+    )

@@ -48,6 +48,7 @@ MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000
 MAX_LINE_CHARS = 2000
 MAX_CHANGE_LINES, MAX_CHANGE_CHARS = 60, 4000
+_SMALL = 8 * 1024
 
 
 class PathArguments(Arguments):
@@ -131,7 +132,11 @@ class ReadFile(FileTool):
             if text.faithful
             else ["(Not UTF-8: � marks what cannot be shown. edit_file does not work on this file.)"]
         )
-        view = await to_thread.run_sync(_view, path, text.body, arguments, context.redaction)
+        # A thread, so that others can go on while a large file is searched for secrets. For a small one, it costs more.
+        if len(text.body) <= _SMALL:
+            view = _view(path, text.body, arguments, context.redaction)
+        else:
+            view = await to_thread.run_sync(_view, path, text.body, arguments, context.redaction)
         return Result("\n".join([*view, *notes]), files=known)
 
 

@@ -5,6 +5,7 @@ twice.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, WithJsonSchema
@@ -12,14 +13,16 @@ from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.agent.entries import Answered, Opened
 from deskmate.core.agent.situation import open_plans
+from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.log.names import IN_CHARGE, RESERVED, USER, local_name
+from deskmate.core.log.names import IN_CHARGE, RESERVED, USER, agent_id, local_name
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import is_planning
+from deskmate.core.team.members import RosterState, is_planning
 from deskmate.core.team.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
+from deskmate.core.values import frozen
 from deskmate.errors import ToolError
-from deskmate.ports import Tool, ToolContext
+from deskmate.ports import Mail, Tool, ToolContext
 from deskmate.texts import text_for
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -99,6 +102,7 @@ def _check(arguments: MailArguments, context: ToolContext) -> None:
     if arguments.team_name and arguments.team_name != context.roster.team:
         raise ToolError(
             f"You are on team '{context.roster.team}', not on '{arguments.team_name[:80]}'. Leave team_name out."
+            f"{_way_home(context)}"
         )
     if kind in _ONLY_BY_LEAD and context.me.kind is not AgentKind.LEAD:
         raise ToolError(f"Only the lead can send a {kind}. Send a message to lead instead.")
@@ -116,11 +120,16 @@ def _given(arguments: MailArguments) -> frozenset[str]:
     return frozenset(name for name, value in values if (value.strip() if isinstance(value, str) else value is not None))
 
 
+def _way_home(context: ToolContext) -> str:
+    team = context.home[0].team if context.home else ""
+    return f" To write to a member of team '{team}': NAME@{team}." if team else ""
+
+
 async def _message(arguments: MailArguments, context: ToolContext) -> Result:
-    recipient = _recipient(arguments, context)
+    to = _recipient(arguments, context)
     summary = summarise(arguments.content, arguments.summary)
-    await context.mail.send(recipient, Plain(content=arguments.content, summary=summary), id_=context.call)
-    return Result(f"sent to {recipient}")
+    await to.mail.send(to.name, Plain(content=arguments.content, summary=summary), id_=context.call)
+    return Result(f"sent to {to}", team=to.team)
 
 
 async def _broadcast(arguments: MailArguments, context: ToolContext) -> Result:
@@ -134,13 +143,11 @@ async def _broadcast(arguments: MailArguments, context: ToolContext) -> Result:
 
 
 async def _ask_to_stop(arguments: MailArguments, context: ToolContext) -> Result:
-    teammate = _teammate(arguments, context)
-    await context.mail.send(
-        teammate, ShutdownRequest(request_id=context.call, content=arguments.content), id_=context.call
-    )
-    opened = Opened(request_id=context.call, shake=Shake.SHUTDOWN, asked=teammate)
-    asked = f"Asked {teammate} to leave (request {context.call})."
-    return Result(f"{asked} You are notified when it has left or refuses. Do not wait.", opened=opened)
+    to = _teammate(arguments, context)
+    await to.mail.send(to.name, ShutdownRequest(request_id=context.call, content=arguments.content), id_=context.call)
+    opened = Opened(request_id=context.call, shake=Shake.SHUTDOWN, asked=to.name)
+    asked = f"Asked {to} to leave (request {context.call})."
+    return Result(f"{asked} You are notified when it has left or refuses. Do not wait.", opened=opened, team=to.team)
 
 
 async def _answer_to_stop(arguments: MailArguments, context: ToolContext) -> Result:
@@ -151,7 +158,7 @@ async def _answer_to_stop(arguments: MailArguments, context: ToolContext) -> Res
     if not approve and request_id in context.memory.forced:
         raise ToolError(f"Request '{request_id}' cannot be refused. Finish now, and approve it.")
     asker = demands[request_id]
-    if arguments.recipient and _recipient(arguments, context) != asker:
+    if arguments.recipient and _recipient(arguments, context).name != asker:
         raise ToolError(f"Request '{request_id}' was made by {asker}. Leave recipient out.")
     response = ShutdownResponse(request_id=request_id, approve=approve, content=arguments.content)
     await context.mail.send(asker, response, id_=context.call)
@@ -162,34 +169,62 @@ async def _answer_to_stop(arguments: MailArguments, context: ToolContext) -> Res
 
 
 async def _answer_plan(arguments: MailArguments, context: ToolContext) -> Result:
-    teammate, request_id, approve = _teammate(arguments, context), arguments.request_id, bool(arguments.approve)
+    to, request_id, approve = _teammate(arguments, context), arguments.request_id, bool(arguments.approve)
     if is_planning(context.roster, context.me.name, owes_plan=context.memory.owes_plan):
         raise ToolError("You are in plan mode yourself: submit your own plan first. The user can answer this plan.")
     # In a call repeated after a crash, the answer may have been sent already. The mailbox knows.
-    plans = tuple(context.memory.plans.values()) if context.again else open_plans(context.memory, context.roster)
-    if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):
-        there_are = ", ".join(f"{plan.id} from {plan.planner}" for plan in plans) or "none"
-        raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
+    known = context.memory.in_team(to.team)
+    plans = tuple(known.plans.values()) if context.again else open_plans(known, to.roster)
+    if not any((plan.planner, plan.id) == (to.name, request_id) for plan in plans):
+        there_are = ", ".join(f"{plan.id} from {replace(to, name=plan.planner)}" for plan in plans) or "none"
+        raise ToolError(f"{str(to)[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
-    await context.mail.answer(teammate, response, id_=context.call)
+    await to.mail.answer(to.name, response, id_=context.call)
     text = "approved" if approve else "refused. It can submit another plan."
-    return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
+    return Result(f"told {to}: {text}", answered=Answered(request_id=request_id, approve=approve), team=to.team)
 
 
-def _recipient(arguments: MailArguments, context: ToolContext) -> str:
-    name = context.roster.spelled(local_name(arguments.recipient.strip(), context.roster.team))
-    if name == context.me.name:
-        raise ToolError(f"'{name}' is you. Write to another member.")
-    if name in RESERVED - IN_CHARGE:
-        raise ToolError(f"'{name}' is not a member. Name one member, or send a broadcast to reach every other agent.")
-    return name
+@frozen
+class _Recipient:
+    """Who gets a message, and how. `team`: the lead's home, if that is where the recipient is and the lead is not."""
+
+    name: str
+    team: str | None
+    roster: RosterState
+    mail: Mail
+
+    def __str__(self) -> str:
+        return agent_id(self.name, self.team) if self.team else self.name
 
 
-def _teammate(arguments: MailArguments, context: ToolContext) -> str:
-    name = _recipient(arguments, context)
-    if name == USER:
+def _recipient(arguments: MailArguments, context: ToolContext) -> _Recipient:
+    address, home = arguments.recipient.strip(), context.home
+    team = address.partition("@")[2].lower()
+    if home and team == home[0].team:
+        to = _Recipient(home[0].spelled(address.partition("@")[0]), team, *home)
+    else:
+        name = context.roster.spelled(local_name(address, context.roster.team))
+        to = _Recipient(name, None, context.roster, context.mail)
+    if to.name == context.me.name:
+        raise ToolError(f"'{to.name}' is you. Write to another member.")
+    if to.name in RESERVED - IN_CHARGE:
+        raise ToolError(
+            f"'{to.name}' is not a member. Name one member, or send a broadcast to reach every other agent."
+        )
+    if to.team and not to.roster.here(to.name):
+        here = ", ".join(member.name for member in addressed(to.roster).teammates if member.here)
+        raise ToolError(f"'{str(to)[:80]}' is not on that team. Teammates there: {here or 'none'}.")
+    if home and not to.team and not to.roster.here(to.name) and home[0].here(to.name):
+        there = agent_id(home[0].spelled(to.name), home[0].team)
+        raise ToolError(f"'{to.name}' is not on team '{to.roster.team}', but on your other team. Write to {there}.")
+    return to
+
+
+def _teammate(arguments: MailArguments, context: ToolContext) -> _Recipient:
+    to = _recipient(arguments, context)
+    if to.name == USER:
         raise ToolError(f"A {arguments.type} goes to a teammate, not to the user. Name the teammate.")
-    return name
+    return to
 
 
 def tools(kind: AgentKind) -> Iterable[Tool]:

@@ -50,11 +50,6 @@ class TeamCreate(Described):
         roster, name = context.roster, new_name(arguments.team_name, "team")
         if roster.home:
             raise ToolError(f"You lead team '{roster.team}' now. Close it with TeamDelete before you create another.")
-        if here := _here(context):
-            raise ToolError(
-                f"{_names(here)} on team '{roster.team}'. Continue with this team, or ask each to leave before you "
-                f"create another: {_ways_to_ask(here)}."
-            )
         await context.found(name, arguments.description)
         return Result(f"Created team '{name}'. You lead it now. Put tasks on its board, then start teammates.")
 

@@ -91,6 +91,8 @@ class CommandSandbox:
             with private_folder(self.root, TASKS):
                 return guarded(self.root, self.user)
         except OSError as error:
+            if not self.root.is_dir():
+                raise ToolError(f"The folder {self.root} is gone: somebody deleted it. Tell the user.") from error
             raise ToolError(
                 f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."
             ) from error

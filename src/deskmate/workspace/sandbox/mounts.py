@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -98,6 +98,10 @@ class Sandbox:
         """Tell whether commands in this workspace are confined to it. If it contains a home, they are not."""
         place = Path(os.path.realpath(root))
         return self.level is Level.BUBBLEWRAP and not any(home.is_relative_to(place) for home in self.homes)
+
+    def hiding(self, paths: Iterable[Path]) -> "Sandbox":
+        """Return a sandbox that masks more paths."""
+        return replace(self, hidden=(*self.hidden, *paths))
 
     def words(self, mounts: Iterable[Mount]) -> list[str]:
         """Return the words to put before a command that should see these mounts."""

@@ -47,6 +47,8 @@ AUTORUN = (
     ".windsurf",
     ".zed",
 )
+# Says where Git LFS sends the user's large files.
+_LFS_SETTINGS = ".lfsconfig"
 _FOLDER = None
 # Variables that name git's settings files, and where the system's settings are.
 _FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
@@ -102,7 +104,7 @@ def is_autorun(root: Path, place: Place, environ: Mapping[str, str]) -> bool:
 
 def obeyed_names(root: Path, names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return the names in a repository of what git, agents or the user's tools obey, now or once it is there."""
-    tops = {*AUTORUN, *DEFINITIONS, *OURS}
+    tops = {*AUTORUN, *DEFINITIONS, *OURS, _LFS_SETTINGS}
     paths = [named.path for named in _named_by_settings(root, environ)]
     return [
         name

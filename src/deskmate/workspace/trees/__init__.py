@@ -12,5 +12,7 @@ trial_merges     which commits conflict, and in which files
 unmerged_work    what members have not merged yet, and where it conflicts
 branch_changes   what the branch of a team changes: all of it, or the work of one task
 tree_inspection  what is in a member's tree and nowhere else
-tree_places      where the trees are, which repositories can have them, and removing them
+tree_places      where the trees are, which repositories can have them, and making them
+pool             trees that are used again by later members
+filters          files that git converts when it reads or writes them, such as those of Git LFS
 """

@@ -67,24 +67,31 @@ class GitProgram:
         cwd: Path | None = None,
     ) -> tuple[int, str]:
         """Run git and return its exit status and what it printed. Raises GitFailed unless that is 0 or in `fails`."""
-        status, printed = self._run(words, stdin, text, fails, seconds, cwd)
+        given = text.encode(errors="surrogateescape") if text is not None else None
+        status, printed = self._run(words, stdin, given, fails, seconds, cwd)
         return status, printed.decode(errors="replace")
 
-    def data(self, *words: str) -> bytes:
-        """Run git and return what it printed, as it is. Raises GitFailed."""
-        return self._run(words)[1]
+    def data(
+        self,
+        *words: str,
+        given: bytes | None = None,
+        fails: tuple[int, ...] = (),
+        seconds: float = SECONDS,
+        cwd: Path | None = None,
+    ) -> bytes:
+        """Run git and return what it printed, as it is. `given`: what it reads. Raises GitFailed."""
+        return self._run(words, given=given, fails=fails, seconds=seconds, cwd=cwd)[1]
 
     def _run(
         self,
         words: tuple[str, ...],
         stdin: IO[bytes] | int | None = None,
-        text: str | None = None,
+        given: bytes | None = None,
         fails: tuple[int, ...] = (),
         seconds: float = SECONDS,
         cwd: Path | None = None,
     ) -> tuple[int, bytes]:
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
-        given = text.encode() if text is not None else None
         try:
             ran = subprocess.run(
                 command,
@@ -97,12 +104,12 @@ class GitProgram:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise GitFailed(f"git {words[0]} took more than {seconds:g} s") from error
+            raise GitFailed(f"git {_subcommand(words)} took more than {seconds:g} s") from error
         except OSError as error:
             raise GitFailed(f"git could not be started: {error.strerror}") from error
         if ran.returncode and ran.returncode not in fails:
             said = os.fsdecode(ran.stderr).strip()[-2000:]
-            raise GitFailed(f"git {words[0]} failed: {said or ran.returncode}")
+            raise GitFailed(f"git {_subcommand(words)} failed: {said or ran.returncode}")
         return ran.returncode, ran.stdout
 
     def line(self, *words: str) -> str:
@@ -141,15 +148,25 @@ class GitProgram:
         fields = self.run(*words, fails=(1,))[1].split("\0")
         found = zip(fields[::2], fields[1::2], strict=False)
         # Those in the user's own configuration stay.
-        drivers = sorted({key for scope, key in found if scope in ("local", "worktree")})
-        pairs = [(f"GIT_CONFIG_KEY_{at}", key) for at, key in enumerate(drivers)]
-        pairs += [(f"GIT_CONFIG_VALUE_{at}", _TEXT_DRIVER) for at in range(len(drivers))]
-        return self._with({"GIT_CONFIG_COUNT": str(len(drivers)), **dict(pairs)})
+        return self.overriding({key: _TEXT_DRIVER for scope, key in found if scope in ("local", "worktree")})
+
+    def overriding(self, settings: Mapping[str, str]) -> "GitProgram":
+        """Return git with other settings than those of the repository."""
+        pairs = dict[str, str]()
+        for number, (key, value) in enumerate(sorted(settings.items())):
+            pairs |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return self._with({"GIT_CONFIG_COUNT": str(len(settings)), **pairs})
 
     def _with(self, variables: Mapping[str, str]) -> "GitProgram":
         other = copy(self)
         other._environ = {**self._environ, **variables}
         return other
+
+
+def _subcommand(words: tuple[str, ...]) -> str:
+    """Return the command among words, after options of git itself."""
+    pairs = zip(("", *words), words, strict=False)
+    return next((word for before, word in pairs if before != "-c" and not word.startswith("-")), "")
 
 
 def version(environ: Mapping[str, str]) -> tuple[int, ...] | None:

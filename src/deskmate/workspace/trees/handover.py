@@ -17,6 +17,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.workspace.sandbox.protected_paths import obeyed_names
 from deskmate.workspace.trees.branch_changes import BranchChanges
+from deskmate.workspace.trees.filters.git_filters import not_writable
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
@@ -194,6 +195,8 @@ class Handover:
             if mine := checkout.differences(base, now) & checkout.differences(now, tree):
                 return f"you have uncommitted changes in {_listed(mine)}, which the branch changes too"
             files, index = (now, tree), merged
+        if why := not_writable(self._git, self._places.workspace, *files):
+            return why
         if beside := checkout.in_the_way(*files):
             return f"git ignores {_listed(beside)}, and the merge would overwrite it"
         return self._finish(files, (head, merged), index, tip)

@@ -25,4 +25,15 @@ def private_index_lines(index: str) -> list[str]:
 
 def saving_lines(index: str) -> list[str]:
     """Return commands that save all files that git does not ignore, and set `tree` to the result."""
-    return [*private_index_lines(index), f"{SAFE_GIT} add -A -- {EVERYTHING}", f"tree=$({SAFE_GIT} write-tree)"]
+    return [
+        *private_index_lines(index),
+        f"{SAFE_GIT} add -A -- {EVERYTHING}",
+        # Git has only the commit of a repository inside this one, and nobody else could get its files.
+        f"{new_repositories('HEAD')} | {SAFE_GIT} update-index -z --force-remove --stdin",
+        f"tree=$({SAFE_GIT} write-tree)",
+    ]
+
+
+def new_repositories(commit: str) -> str:
+    """Return a command that lists what the index has as a repository of its own and a commit has not."""
+    return f"{SAFE_GIT} diff --cached --raw -z --no-renames {commit} | sed -z -n '/^:[0-7]* 160000 /{{n;p}}'"

@@ -6,12 +6,14 @@ safe.
 """
 
 import re
+from pathlib import Path
 from typing import IO
 
 from deskmate.core.agent.merge_texts import MergeConflict
 from deskmate.core.prompt.task_lines import one_line
 from deskmate.errors import ToolError
 from deskmate.workspace.git.plain_merge import PlainMerge
+from deskmate.workspace.trees.filters.lfs_objects import take_large_files
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
 
 # A member that offers more than this at once probably committed a build or a download.
@@ -44,11 +46,20 @@ class TeamBranch:
         """Let the branch begin at a commit, unless it exists. Return where it is."""
         try:
             self._set_ref(self._ref, commit, "", why=f"deskmate: team {self._team} begins")
-        except GitFailed:
+        except GitFailed as error:
             if (tip := self.tip()) is None:
-                raise
+                raise ToolError(self._not_begun(str(error))) from error
             return tip
         return commit
+
+    def _not_begun(self, error: str) -> str:
+        below = self._git.run("for-each-ref", "--format=%(refname:short)", f"{self._ref}/")[1].split()
+        if not below:
+            return f"The branch {self.name} cannot be created: {error}"
+        return (
+            f"The branch {self.name} cannot be created, because there is a branch {below[0]}. Rename that one: "
+            f"git branch -m {below[0]} NEW-NAME"
+        )
 
     def keep(self, what: str, commit: str) -> None:
         """Keep a commit and all before it from being collected."""
@@ -71,8 +82,18 @@ class TeamBranch:
         if self._git.commit_of(commit) is None:
             raise ToolError(f"The offered objects do not contain commit {commit[:12]}")
         # Fails if an object is missing.
-        self._git.run("rev-list", "--objects", "--quiet", commit, "--not", "--branches", "--tags")
+        listed = self._git.data("rev-list", "--objects", "--no-object-names", commit, "--not", "--branches", "--tags")
+        sizes = self._git.data("cat-file", "--batch-check=%(objectsize)", given=listed).split()
+        # A small pack may hold very large files.
+        if sum(map(int, sizes)) > MAX_PACK:
+            raise ToolError(
+                f"The offered files have more than {MAX_PACK // 1_000_000:,} MB. Commit fewer or smaller ones."
+            )
         self.keep(what, commit)
+
+    def take_large_files(self, tree: Path, commit: str, tip: str) -> None:
+        """Take the content of large files that a commit of a tree adds into the repository. Raises ToolError."""
+        take_large_files(self._git, tree, commit, tip)
 
     def contains(self, commit: str, tip: str) -> bool:
         """Tell whether the work of a commit is in the branch: itself, or every change of it as another commit."""

@@ -1,7 +1,9 @@
 """The trees of one team, and where its branch begins."""
 
+import logging
 import secrets
 import shlex
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,15 +14,17 @@ from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
 from deskmate.workspace.local_workspace import LocalWorkspace
-from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
+from deskmate.workspace.trees.tree_inspection import TreeInspector
 from deskmate.workspace.trees.tree_places import Tree, TreePlaces
 from deskmate.workspace.trees.unmerged_work import UnmergedWork
 
+_LOG = logging.getLogger(__name__)
 _SECONDS = 300.0
 
 
@@ -57,6 +61,29 @@ class TeamTrees:
     async def set_up(self, member: str) -> str:
         """Run the user's setup command in the tree of a member, once. Return what the member must know, or nothing."""
         return await set_up(self._workspace(member), self._setup.command, member)
+
+    async def release(self, member: str) -> None:
+        """Keep the tree of a member that has left for the next one, unless it has work that is nowhere else."""
+        tree = Tree(self._team, member, self.folder(member))
+        # With Landlock, a process can outlive its command, and would have the tree of the next member.
+        if not tree.path.is_dir() or self._sandbox.level is Level.LANDLOCK:
+            return
+        inspector = TreeInspector(self._places.repository, self._environ, self._sandbox)
+        try:
+            content = await inspector.content(tree, await to_thread.run_sync(self._known))
+            if not (content.changed or content.commits):
+                await to_thread.run_sync(self._release, tree)
+        except (ToolError, OSError) as error:
+            _LOG.warning("The tree of '%s' is not used again: %s", member, error)
+
+    def _known(self) -> list[str]:
+        return [commit for commit in (self.branch.tip(), self._places.user_git.commit_of("HEAD")) if commit]
+
+    def _release(self, tree: Tree) -> None:
+        self._places.pool.give(tree.path)
+        self._places.let_go_of(tree)
+        # Nobody waits for this. If the process ends before, the next one continues.
+        threading.Thread(target=self._places.pool.delete_waiting, name="deskmate-deleting", daemon=True).start()
 
     async def begin(self, workspace: Workspace) -> str:
         """Return the tip of the team's branch. A new one begins at the user's commit, plus what is not committed.
@@ -121,7 +148,7 @@ class TeamTrees:
 
     def _scratch(self, renewed_at: str | None) -> LocalWorkspace:
         if renewed_at:
-            self._places.remove(Tree(self._team, CHECKER, self.folder(CHECKER)))
+            self._places.renew(Tree(self._team, CHECKER, self.folder(CHECKER)))
         commit = renewed_at or self.branch.tip()
         assert commit is not None, "something is merged into it"
         self._create(CHECKER, commit)

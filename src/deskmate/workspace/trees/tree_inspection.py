@@ -47,7 +47,9 @@ class TreeInspector:
             "set -e",
             f"changed=$({SAFE_GIT} --no-optional-locks status --porcelain --no-renames --untracked-files=all)",
             'printf "%s" "$changed" | grep -c "" || true',
-            shlex.join(["git", "rev-list", "--count", "HEAD", *(f"^{commit}" for commit in known)]),
+            # What is put aside is work too, and so are other branches. Only of what was fetched there is a copy.
+            "stashes=$(git stash list --format=%H)",
+            f"git rev-list --count HEAD --branches --tags $stashes {shlex.join(['--not', '--remotes', *known])}",
         )
         try:
             # Programs that git runs, such as filters, may have printed something before.

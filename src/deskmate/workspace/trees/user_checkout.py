@@ -18,6 +18,7 @@ from pathlib import Path
 from deskmate.errors import Refused
 from deskmate.fs.private_folder import try_lock, wait_lock
 from deskmate.fs.safe_files import create_file
+from deskmate.workspace.trees.filters.git_filters import without_foreign
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -32,7 +33,7 @@ class UserCheckout:
 
     def __init__(self, places: TreePlaces) -> None:
         self._folder, self._root = places.checkout, places.workspace
-        self._git, self._copy = places.user_git, places.checkout / _COPY
+        self._git, self._copy = without_foreign(places.user_git), places.checkout / _COPY
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -108,7 +109,8 @@ class UserCheckout:
     def differences(self, one: str, other: str, kinds: str = "") -> Set[str]:
         """Return the files in which two commits or trees differ. `kinds`: only files that were, such as A, added."""
         only = (f"--diff-filter={kinds}",) if kinds else ()
-        return _names(self._git.run("diff", "--name-only", "-z", "--no-renames", *only, one, other)[1])
+        words = ("diff", "--name-only", "-z", "--no-renames", *only, one, other)
+        return _names(os.fsdecode(self._git.data(*words)))
 
     def in_the_way(self, one: str, other: str) -> list[str]:
         """Return what is on disk, and in no commit, where files would be written. Git would overwrite ignored files."""
@@ -167,7 +169,8 @@ class UserCheckout:
     def _run(self, *words: str, fails: tuple[int, ...] = ()) -> str:
         git = self._git.with_index(self._copy)
         where = ("-c", "core.bare=false", f"--work-tree={self._root}")
-        return git.run(*where, *words, fails=fails, seconds=_SECONDS)[1]
+        # Names may be in any encoding. If they were not exact, a file with such a name could be overwritten.
+        return os.fsdecode(git.data(*where, *words, fails=fails, seconds=_SECONDS))
 
 
 def _names(printed: str) -> Set[str]:

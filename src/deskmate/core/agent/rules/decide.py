@@ -229,7 +229,7 @@ def _plan_is_answer(view: View) -> Action | None:
 
 def _see_off(view: View) -> Action | None:
     """Let a lead that dismissed its team give its final answer only after everybody has left."""
-    stays = any(member.here and member.name in view.memory.dismissed for member in view.roster.teammates)
+    stays = any(member.name in team.memory.dismissed for team in view.teams for member in team.company)
     return SeeOff() if view.ends_at_rest and stays else None
 
 
@@ -252,9 +252,11 @@ def _inform(view: View) -> Action | None:
         return None
     if differs(view.memory.work_mode, view.work_mode):
         return _change(view)
-    if view.memory.informed:
-        return None
-    return Notice() if _has_news(view) else None
+    return next((_news_of(view, team) for team in view.teams if not team.memory.informed and _has_news(team)), None)
+
+
+def _news_of(view: View, team: View) -> Notice:
+    return Notice() if team is view else Notice(team=team.roster.team)
 
 
 def _change(view: View) -> Notice:
@@ -317,8 +319,11 @@ def _taken_away(view: View, id_: int, epoch: int) -> bool:
 def _digest(view: View) -> Action | None:
     if view.me.kind is not AgentKind.LEAD:
         return None
-    seen = view.memory.noticed[0]
-    return Notice() if any(number > seen for number in _notable(view)) else None
+    return next((_news_of(view, team) for team in view.teams if _is_notable(team)), None)
+
+
+def _is_notable(view: View) -> bool:
+    return any(number > view.memory.noticed[0] for number in _notable(view))
 
 
 def _notable(view: View) -> list[int]:

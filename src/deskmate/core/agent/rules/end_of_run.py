@@ -9,10 +9,12 @@ Each rule returns a step or None. **The order of RULES is the policy.** A rule t
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from deskmate.core.agent.actions import Dismiss, EndRun, Park, RemindOfCommands, RemindOfTeam, Rest
-from deskmate.core.agent.rules.quiet import quiet
+from deskmate.core.agent.rules.quiet import all_quiet
+from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import is_command
 from deskmate.core.policy.tool_table import AgentKind
@@ -36,9 +38,9 @@ class Pause:
 
     @property
     def company(self) -> list[Member]:
-        """The teammates of a lead that have not left."""
-        is_lead = self.view.me.kind is AgentKind.LEAD
-        return [member for member in self.view.roster.teammates if is_lead and member.here]
+        """The teammates of a lead that have not left. Those of its home have its name, if it works elsewhere."""
+        home = self.view.home
+        return [*self.view.company, *(replace(home, roster=addressed(home.roster)).company if home else ())]
 
     @property
     def is_final(self) -> bool:
@@ -56,7 +58,7 @@ def end_of_run(view: View, rest: Rest, seconds_left: float) -> RunStep:
 
 def _record_cuts(pause: Pause) -> RunStep | None:
     """Wait a little for teammates that still record what the time limit cut."""
-    records = pause.view.time_is_up and pause.seconds_left > -LAST_SECONDS and not quiet(pause.view)
+    records = pause.view.time_is_up and pause.seconds_left > -LAST_SECONDS and not all_quiet(pause.view)
     return pause.rest if pause.is_final and pause.company and records else None
 
 
@@ -69,7 +71,7 @@ def _out_of_time(pause: Pause) -> RunStep | None:
 
 
 def _team_works(pause: Pause) -> RunStep | None:
-    return pause.rest if pause.company and not quiet(pause.view) else None
+    return pause.rest if not all_quiet(pause.view) else None
 
 
 def _awaits(pause: Pause) -> RunStep | None:
@@ -98,12 +100,21 @@ def _remind_of_team(pause: Pause) -> RunStep | None:
     Interrupted teammates do not count, and no other status does: a teammate that was restarted, or could not be, shows
     one without having worked.
     """
-    view, reminded = pause.view, pause.view.memory.reminded
-    is_new = reminded is None or any(
+    view = pause.view
+    home = view.home.roster.number if view.home else None
+    is_new = any(map(_has_moved, view.teams))
+    return RemindOfTeam(view.roster.number, view.board.number, home) if is_new else None
+
+
+def _has_moved(team: View) -> bool:
+    """Tell whether a teammate of a team worked or left since its lead was reminded, or it was never reminded."""
+    reminded = team.memory.reminded
+    if reminded is None:
+        return bool(team.company)
+    return any(
         max(member.worked_in, 0 if member.here else member.status_in) > reminded and not member.held
-        for member in view.roster.teammates
+        for member in team.roster.teammates
     )
-    return RemindOfTeam(view.roster.number, view.board.number) if is_new else None
 
 
 def _dismiss(pause: Pause) -> RunStep:

@@ -20,11 +20,20 @@ def quiet(view: View) -> bool:
     return bool(here) and all(_settled(view, member) for member in here)
 
 
+def all_quiet(view: View) -> bool:
+    """Tell whether every team of a lead that has teammates is quiet."""
+    return all(quiet(team) for team in view.teams if team.company)
+
+
 def turn_is_over(view: View) -> bool:
     """Tell whether nobody will do anything by itself after a lead that saw this has come to rest.
 
     Members that wait for a person's permission do nothing before they are answered.
     """
+    return all(map(_waits_for_people, view.teams))
+
+
+def _waits_for_people(view: View) -> bool:
     here = [member for member in view.roster.teammates if member.here]
     # The lead is told of words after a moment, unless the team is quiet before.
     return not unnoticed_words(view.roster, view.memory.noticed[0]) and all(

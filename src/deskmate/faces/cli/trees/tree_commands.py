@@ -87,7 +87,8 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
 def prune(ctx: click.Context, /) -> int:
     """Remove the trees of teammates that have left, and of teams that are gone.
 
-    A tree with changes that are not merged is kept and named. So are the branches of teams.
+    Free trees, and what killed runs have left, are removed too. A tree with changes that are not merged is kept and
+    named. The branches of teams are kept.
     """
     with importing():
         from deskmate.faces.cli.trees import tree_output

@@ -12,6 +12,7 @@ from deskmate.app.handover.tree_removal import prune_trees
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.handover.tree_reports import (
     diff_lines,
+    free_words,
     kept_line,
     merged_lines,
     not_merged_lines,
@@ -22,7 +23,7 @@ from deskmate.faces.common.listings import conflict_lines
 from deskmate.faces.common.text_tables import Cell, note, put, sheet_for
 from deskmate.queries.stream_reader import team_at, workspace_at
 from deskmate.queries.team_view import look_at_board
-from deskmate.queries.tree_view import SeenTree, is_team, look_at_diff, look_at_trees
+from deskmate.queries.tree_view import SeenTree, is_team, look_at_diff, look_at_trees, places_at
 
 NOT_MERGED = CONFLICTS = 1
 
@@ -73,16 +74,19 @@ def conflicts(folder: Path | None, team: str | None, *, as_json: bool) -> int:
 def trees(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print the trees of a workspace, or of one team."""
     seen = anyio.run(look_at_trees, folder, team)
+    free = places_at(workspace_at(folder)).pool.free()
     if team and not seen:
         # A removed team may have left trees. Without any, the name is probably wrong.
         team_at(workspace_at(folder), team)
     if as_json:
-        return put([json_output.line({"trees": list(map(_fields, seen))})])
+        return put([json_output.line({"trees": list(map(_fields, seen)), "free": list(map(str, free))})])
+    waits = f"{free_words(len(free))} wait{'s' if len(free) == 1 else ''} for the next teammates."
+    last = [f"{waits} To remove them, run: deskmate trees prune"] if free and not team else []
     if not seen:
-        return put([f"{f'Team {team} has' if team else 'There are'} no trees."])
+        return put([f"{f'Team {team} has' if team else 'There are'} no trees.", *last])
     rows: list[list[Cell | str]] = [["team", "member", "state", "size", "folder"]]
     rows += [[one.team, one.member, one.state, size_words(one.size), str(one.path)] for one in seen]
-    return put(sheet_for(sys.stdout).table(rows, gives=4))
+    return put([*sheet_for(sys.stdout).table(rows, gives=4), *last])
 
 
 def _fields(tree: SeenTree) -> json_output.Fields:
@@ -103,5 +107,9 @@ def prune(folder: Path | None) -> int:
     pruned = anyio.run(prune_trees, folder)
     lines = [f"removed the tree of {one.member}@{one.team}, {size_words(one.size)}" for one in pruned.removed]
     lines += [kept_line(one) for one in pruned.kept]
+    if pruned.free:
+        lines.append(f"removed {free_words(pruned.free)} that waited for the next teammates")
+    if pruned.unfinished:
+        lines.append(f"removed {pruned.unfinished} unfinished tree{'' if pruned.unfinished == 1 else 's'}")
     lines += [f"removed the refs of team {team}" for team in pruned.refs]
     return put(lines or ["There is nothing to remove."])

@@ -289,11 +289,13 @@ class Talk:
             case "team":
                 return member_lines(session.team, self._members, sheet, time.time())
             case "tasks":
-                return board_lines(session.team, session.board, self._colours, sheet)
+                lines = board_lines(session.team, session.board, self._colours, sheet)
+                at_home = session.home_board
+                return [*lines, *(board_lines(session.home, at_home, self._colours, sheet) if at_home else [])]
             case "conflicts":
                 return conflict_lines(session.team, session.board, sheet)
             case "inbox":
-                look = partial(look_at_inbox, session.workspace, session.team, words[0] if words else LEAD)
+                look = partial(look_at_inbox, session.workspace, *session.place_of(words[0] if words else LEAD))
                 seen = await anyio.to_thread.run_sync(look)
                 return [*inbox_lines(seen, time.time()), *_damage(seen.damage)]
             case "cost":

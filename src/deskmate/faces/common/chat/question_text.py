@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from deskmate.core.log.names import agent_id
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.faces.common.items.question_items import QuestionItem, question_item
@@ -77,7 +78,7 @@ def _exact_lines(text: str) -> list[str]:
 def answered_line(question: Question, answer: "Answer", team: str = "") -> str:
     """Return the line that confirms an answer."""
     item = question_item(question)
-    whom = one_line(f"{item.asker}@{team}" if team else item.asker)
+    whom = one_line(agent_id(item.asker, team) if team else item.asker)
     effect = exact(item.always.effect) if item.always and answer == "always" else ""
     if question.shake is Shake.PLAN:
         return f"{f'{effect},' if effect else answer} to {whom}: {subject_line(item)}"

@@ -50,14 +50,15 @@ async def branch_lines(session: "TeamSession", wanted: str) -> list[CleanLine] |
 
     `wanted`: a task, such as `#3`, or a member with its own tree. None is also returned for anything else.
     """
-    isolated = [member.name for member in session.members if member.isolated]
     name = session.spelled(wanted)
+    isolated = [one.name for one in session.members if one.isolated and ("@" not in one.name or one.name == name)]
     if not isolated or (wanted and name not in isolated and not _TASK.fullmatch(wanted)):
         return None
-    look = partial(look_at_diff, session.workspace, session.team, name or None)
+    team, name = session.place_of(name)
+    look = partial(look_at_diff, session.workspace, team, name or None)
     lines = list(diff_cells((await look()).text))
     if len(lines) > _MOST_LINES:
-        all_ = f"deskmate diff {session.team} {name}".rstrip()
+        all_ = f"deskmate diff {team} {name}".rstrip()
         left = f"… {len(lines) - _MOST_LINES:,} more lines. To see them all: {all_}"
         lines = [*lines[:_MOST_LINES], (Cell(left),), *diff_cells((await look(stat=True)).text)]
     return lines or [(Cell("No changes that you do not have"),)]
@@ -144,6 +145,11 @@ def diff_lines(text: str, sheet: Sheet) -> list[str]:
 def kept_line(tree: SeenTree) -> str:
     """Return that a tree is kept, and why."""
     return f"kept the tree of {tree.member}@{tree.team}: {one_line(tree.held)} ({one_line(str(tree.path))})"
+
+
+def free_words(count: int) -> str:
+    """Return how many trees are free."""
+    return f"{count} free tree{'' if count == 1 else 's'}"
 
 
 def size_words(count: int) -> str:

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from deskmate.core.agent import entries
+from deskmate.core.agent.teams.addresses import from_team
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.team.messages import read_envelope
@@ -146,7 +147,7 @@ def _heard(key: str, entry: entries.Heard) -> Iterator[TranscriptItem]:
         if isinstance(envelope, Foreign):
             yield NoticeItem(f"{key}/{index}", UNREADABLE, envelope.reason)
         else:
-            yield MailItem(f"{key}/{index}", envelope, (envelope.recipient,))
+            yield MailItem(f"{key}/{index}", from_team(envelope, entry.team), (envelope.recipient,))
     yield from (NoticeItem(f"{key}/damage{index}", UNREADABLE, words) for index, words in enumerate(entry.damage))
 
 

@@ -1,0 +1,148 @@
+"""One connection: bytes out, bytes in, with time limits.
+
+An asyncio protocol, because that needs no task switch where nothing has to be waited for.
+"""
+
+import asyncio
+import select
+import ssl
+from collections.abc import Iterable
+
+from deskmate.models.http.http_failures import HttpFailure, SilenceTimeout
+
+# The kernel copies what is sent. Copying it in parts keeps each part in the cache of the processor.
+_PART = 128 * 1024
+# More than this waits in the kernel until somebody reads.
+_RECEIVED_CAP = 256 * 1024
+
+
+class Connection(asyncio.Protocol):
+    """A connection that one task uses at a time. The loop calls the methods of the protocol."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._received: list[bytes] = []
+        self._size = 0
+        self._is_reading = True
+        self._has_ended = False
+        self._error: Exception | None = None
+        self._can_write = True
+        self._waiter: asyncio.Future[None] | None = None
+        # When it was last used, on the clock of the loop.
+        self.used_at = 0.0
+
+    # -- what the loop calls ----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what arrived until `receive` takes it."""
+        self._received.append(data)
+        self._size += len(data)
+        if self._size > _RECEIVED_CAP and self._is_reading and self._transport:
+            self._transport.pause_reading()
+            self._is_reading = False
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """Note that nothing more arrives. The transport then closes itself."""
+        self._has_ended = True
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the connection is gone."""
+        self._has_ended, self._error = True, exc
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Note that the kernel takes no more now."""
+        self._can_write = False
+
+    def resume_writing(self) -> None:
+        """Note that the kernel takes more again."""
+        self._can_write = True
+        self._wake()
+
+    # -- what its user calls ----------------------------------------------------------------------
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can take a new request: it is open, all was sent, and nothing arrived that nobody asked for."""
+        assert self._transport
+        is_idle = not (self._has_ended or self._received or self._transport.get_write_buffer_size())
+        return is_idle and not _has_news(self._transport.get_extra_info("socket").fileno())
+
+    async def send(self, parts: Iterable[bytes | bytearray], seconds: float) -> None:
+        """Send all parts, unless the server ends the connection: then `receive` returns what it said, or why it ended.
+
+        Raises SilenceTimeout if nothing was taken for so long.
+        """
+        assert self._transport
+        for part in parts:
+            for start in range(0, len(part), _PART):
+                while not self._can_write and not self._has_ended:
+                    await self._wait(seconds)
+                if self._has_ended:
+                    return
+                self._transport.write(part[start : start + _PART])
+
+    async def receive(self, seconds: float) -> bytes:
+        """Return what arrived since the last call, at least a byte. Empty after the end of the connection.
+
+        Raises SilenceTimeout if nothing arrived for so long, or HttpFailure.
+        """
+        while not self._received and not self._has_ended:
+            await self._wait(seconds)
+        if not self._received:
+            if self._error:
+                raise HttpFailure(str(self._error) or type(self._error).__name__) from self._error
+            return b""
+        data = self._received[0] if len(self._received) == 1 else b"".join(self._received)
+        self._received.clear()
+        self._size = 0
+        if not self._is_reading and self._transport:
+            self._transport.resume_reading()
+            self._is_reading = True
+        return data
+
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Continue in TLS. Raises OSError if the server cannot be trusted."""
+        assert self._transport
+        self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=host)
+
+    def close(self) -> None:
+        """Close the connection at once. What was not sent yet is dropped."""
+        self._has_ended = True
+        if self._transport:
+            self._transport.abort()
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait until something changes. A timer of the loop costs less than a cancel scope."""
+        self._waiter = waiter = self._loop.create_future()
+        timer = self._loop.call_later(seconds, _give_up, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+def _give_up(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_exception(SilenceTimeout())
+
+
+def _has_news(socket: int) -> bool:
+    """Return whether the loop has not seen yet what arrived, such as the end of the connection."""
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,1 @@
+"""The HTTP client: responses read, proxies chosen, connections used again."""

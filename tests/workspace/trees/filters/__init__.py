@@ -1,0 +1,1 @@
+"""Files that git converts when it reads or writes them."""
