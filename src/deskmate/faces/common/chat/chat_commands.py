@@ -69,8 +69,8 @@ _CONVERSATION = (
     ChatCommand("init", "/init [WORDS]", "let the lead write or improve AGENTS.md", most=None),
     ChatCommand(
         "memory",
-        "/memory [edit] [user|project|team]",
-        "show the notes that new teams get and where they are, or edit them",
+        "/memory [edit] [SCOPE]",
+        "show the notes that new teams get and where they are, or edit them; SCOPE: user, project or team",
         most=2,
     ),
     ChatCommand("run", "/run", "run the shell commands of the custom command that waits, and send it"),
