@@ -108,6 +108,9 @@ TEAM: dict[str, str] = {
 # Faces: what people type and see.
 FACES: dict[str, str] = {
     "cli": "words open a conversation, commands run, look and act; a user's mistake is a sentence and an exit code",
+    "commands": "a file is a prompt that a person sends by name; its shell commands run only as the lead's bash would",
+    "memory": "notes of the user, the project and the teams of a workspace outlive a team, bounded and framed",
+    "team-files": "a file describes a team; checked as a whole, started once; it can only narrow what is permitted",
     "repl": "what is typed goes to the lead, `@name` to a teammate, `/word` is a command; looking consumes nothing",
     "attach": "a second window reads and writes a team of another process as its user, holds no seat and stops nothing",
     "web": "a page in a browser shows every team live, running or not, and takes the same answers as a terminal",

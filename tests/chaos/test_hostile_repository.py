@@ -114,8 +114,9 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
     own = re.compile(r"\.(teams|tasks)(/main|/main-2(/.*)?|/\.gitignore)?")
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
-    assert "not used, because you have not trusted it: AGENTS.md, .deskmate/settings.toml, " in told
-    assert ".claude/settings.json, .deskmate/skills\n" in told
+    seen = "AGENTS.md, .deskmate/settings.toml, .claude/settings.json, .deskmate/skills"
+    unused = f"{seen}, .claude/commands, .deskmate/teams"
+    assert f"not used, because you have not trusted it: {unused}\n" in told
     assert "permission mode default" in told
 
 
@@ -135,6 +136,18 @@ def test_a_checkpoint_executes_nothing_of_the_repository(
     saved = ["git", "for-each-ref", "--format=%(refname)", "refs/deskmate-checkpoints"]
     shown = subprocess.run(saved, cwd=folder, env=env, capture_output=True, text=True, timeout=SECONDS, check=True)
     assert len(shown.stdout.split()) == 1
+
+
+@pytest.mark.behaviour("commands", "team-files")
+@pytest.mark.parametrize("args", [("run", "/obey"), ("run", "--team-file", "obey"), ("--plain", "/obey")])
+def test_its_command_and_its_team_file_do_nothing(
+    strace: str, folder: Path, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    with provided(tmp_path) as (provider, env):
+        traced, _, told = run(strace, folder, env, *args)
+        assert all("evil" not in str(asked.prompt) for asked in provider.requests)
+    assert re.findall(r'execve.*(?:sh evil\.sh|"evil\.sh")', traced.text) == []
+    assert not (folder / "pwned").exists(), told
 
 
 @pytest.mark.parametrize("args", [("resume", "main", "go on"), ("board", "done", "1")])
@@ -170,7 +183,8 @@ def test_until_its_question_a_conversation_reads_what_it_shows_and_nothing_else(
     assert (code, traced.executed, traced.connected) == (0, [sys.executable], [])
     files = [path for path in traced.opened if (folder / path).is_file()]
     assert sorted(files) == sorted(DEFINITIONS)
-    folders = {".claude", ".deskmate", ".deskmate/skills", ".deskmate/skills/obey"}
+    folders = {".deskmate", ".deskmate/skills", ".deskmate/skills/obey"}
+    folders |= {".claude", ".claude/commands", ".deskmate/teams"}
     assert {path for path in traced.opened if path not in files} == folders
     for path in DEFINITIONS:
         assert f"{path}, new, " in shown

@@ -29,7 +29,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.messages import Envelope, PermissionRequest, Plain, PlanRequest, SentImage
-from deskmate.core.team.roster_records import Joined, PolicySet, TeamFounded
+from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
 
@@ -101,12 +101,14 @@ ROSTER: list[Line] = [
     PolicySet(by="user", mode=Mode.ACCEPT_EDITS, at=_AT),
     PolicySet(by="user", mode=Mode.PLAN, before_plan=Mode.DEFAULT, at=_AT + 1),
     TeamFounded(team="demo", fork_of="main", copied=2, at=_AT + 2),
+    TeamDescribed(file=".deskmate/teams/web.toml", text='words = "Größer!"\n', words="Größer!", at=_AT + 2),
     Joined(
         name="alice",
         agent_type=AgentType.EXPLORE,
         custom_type="code-reviewer",
         instructions="Read the diff.\n\nSay what is wrong: größer 漢字.",
         tools=("read_file", "grep"),
+        skills=("release",),
         colour="magenta",
         role="code-reviewer",
         prompt="Review task 1.",

@@ -81,6 +81,7 @@ async def test_a_teammate_of_a_custom_type_is_known_without_the_file_of_the_type
     assert (alice.agent_type, alice.base_tools, alice.colour) == (AgentType.EXPLORE, ("read_file", "grep"), "magenta")
     assert alice.joined is not None
     assert alice.joined.custom_type == "code-reviewer"
+    assert alice.joined.skills == ("release",)
     assert alice.joined.instructions == "Read the diff.\n\nSay what is wrong: größer 漢字."
 
 

@@ -20,6 +20,7 @@ KINDS = set(AgentKind)
 
 def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:
     others = [
+        "init",
         "summary",
         "reminder",
         "running",
@@ -59,7 +60,9 @@ def test_a_value_that_looks_like_a_place_stays_as_it_is() -> None:
 
 
 def test_a_title_with_nothing_below_it_is_left_out() -> None:
-    values = dict.fromkeys(("name", "team", "role", "workspace", "members", "environment", "notes"), "x")
+    values = dict.fromkeys(
+        ("name", "team", "role", "workspace", "members", "environment", "notes", "user_notes", "team_notes"), "x"
+    )
     assert "Skills" in filled("lead", {**values, "skills": "- deploy: how"}, {"Skill"})
     assert "Skills" not in filled("lead", {**values, "skills": "- deploy: how"}, set())
     assert "Skills" not in filled("lead", {**values, "skills": ""}, {"Skill"})

@@ -11,6 +11,8 @@ demo_team         the demo: a team that plays a script
 user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
 user_answers      the user's answers to questions, first words to the lead, and messages to all
 question_answers  open questions answered from any shell
+commands          commands that a person sends by name
+team_files        teams described in files
 sessions          what every session has
 parts             what agents are given that depends on the settings
 detached          teams in processes of their own, which outlive the program that started them

@@ -1,7 +1,7 @@
 """The model, tools, workspace and prompt of each agent."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import field, replace
 from functools import cache, partial
@@ -50,7 +50,8 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, has_servers, notes_of, skills_of
+from deskmate.trust.project_files import environment_of, has_servers, notes_of, skill_folders, skills_of
+from deskmate.trust.user_notes import team_notes, user_notes
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.team_trees import TeamTrees
@@ -68,9 +69,10 @@ class TeamParts:
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
     for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
-    teammates have trees of their own. `checkpoint`: saves the files before a member acts.
-    `profiles`: the agent types that files describe, where the lead runs. `servers`: the MCP servers, if there are any.
-    `hooks`: runs hooks, if there are any.
+    teammates have trees of their own. `checkpoint`: saves the files before a member acts. `memory`: notes of the user,
+    and of earlier teams here. `profiles`: the agent types that files describe, where the lead runs. `skill_folders`:
+    where the files of all skills are, with links resolved. `servers`: the MCP servers, if there are any. `hooks`: runs
+    hooks, if there are any.
     """
 
     team: str
@@ -83,6 +85,8 @@ class TeamParts:
     skills: dict[str, Skill]
     sandbox: Sandbox
     places: TreePlaces
+    skill_folders: tuple[Path, ...] = ()
+    memory: tuple[str, str] = ("", "")
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
@@ -109,7 +113,8 @@ class TeamParts:
         """Return the parts of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
-        parts = self._parts(member, model=joined.model if joined else None)
+        skills = joined.skills if joined else None
+        parts = self._parts(member, model=joined.model if joined else None, skills=skills)
         workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
         parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
         own = {"custom_type": joined.custom_type or "", "instructions": joined.instructions or ""} if joined else {}
@@ -170,12 +175,19 @@ class TeamParts:
         team = self.team if name == LEAD else self.team_state.roster.state.team
         redaction = self.team_state.writer.redaction
         return LocalWorkspace(
-            Path(self.workspace.root), team, name, environ=environment(), sandbox=self.sandbox, redaction=redaction
+            Path(self.workspace.root),
+            team,
+            name,
+            environ=environment(),
+            sandbox=self.sandbox,
+            redaction=redaction,
+            skills=self.skill_folders,
         )
 
     @property
     def _trees(self) -> TeamTrees:
-        return trees_of(self.team_state, self.settings, self.places, Path(self.workspace.root), self.sandbox)
+        records = Path(self.workspace.root)
+        return trees_of(self.team_state, self.settings, self.places, records, self.sandbox, self.skill_folders)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
@@ -206,15 +218,17 @@ class TeamParts:
     def subagent(self, call: str, prompt: str, profile: AgentProfile) -> tuple[AgentParts, Started]:
         """Return the parts of a subagent and its first entry."""
         me = Member(call, AgentKind.SUBAGENT, profile.reach, "", "", None, WORKING, base_tools=profile.tools)
-        parts = self._parts(me, model=profile.model)
+        parts = self._parts(me, model=profile.model, skills=profile.skills)
         makings = self._makings(
             me, parts, custom_type=profile.name if profile.prompt else "", instructions=profile.prompt
         )
         return parts, Started(name=call, prompt=prompt, made_of=makings)
 
-    def _parts(self, me: Member, *, model: str | None = None) -> AgentParts:
+    def _parts(self, me: Member, *, model: str | None = None, skills: Sequence[str] | None = None) -> AgentParts:
+        """Return the parts of an agent. `skills`: the names of its skills, None for all."""
         name, kind = me.name, me.kind
-        names = [tool for tool in me.tools() if self.skills or tool != "Skill"]
+        own_skills = {name: one for name, one in self.skills.items() if skills is None or name in skills}
+        names = [tool for tool in me.tools() if own_skills or tool != "Skill"]
         # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = ToolSet(kind, [*names, *plan], self._own_tools(me), self._found_tools(me))
@@ -227,7 +241,7 @@ class TeamParts:
             tools=tools,
             specs=tools.specs,
             workspace=self.workspace,
-            skills=self.skills,
+            skills=own_skills,
             profiles=self.profiles,
             subagents=self.subagent if kind is AgentKind.LEAD else None,
             hires=self.hires,
@@ -287,7 +301,9 @@ class TeamParts:
             environment=self.environment.model_copy(update=seen),
             notes=notes,
             notes_file=file,
-            skills=self.skills.values(),
+            user_notes=self.memory[0],
+            team_notes=self.memory[1],
+            skills=parts.skills.values(),
             custom_type=custom_type,
             instructions=instructions,
             types=self.profiles.values() if me.kind is AgentKind.LEAD else (),
@@ -323,17 +339,27 @@ def team_parts_of(
     member: str = LEAD,
 ) -> TeamParts:
     """Return what the agents of a team have in the process of `member`. `consent`: what is used of the workspace."""
+    skills = skills_of(consent.definitions, place, settings.skill_folders)
+    folders = skill_folders(skills.values(), place)
     return TeamParts(
         team=team,
         models=cache(partial(asked_model, settings, client, team_state.writer.clock)),
         settings=settings,
         team_state=team_state,
         workspace=LocalWorkspace(
-            place, team, LEAD, environ=environment(), sandbox=sandbox, redaction=team_state.writer.redaction
+            place,
+            team,
+            LEAD,
+            environ=environment(),
+            sandbox=sandbox,
+            redaction=team_state.writer.redaction,
+            skills=folders,
         ),
         environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
-        skills=skills_of(consent.definitions, place, settings.skill_folders),
+        memory=(user_notes(settings, place).text, team_notes(settings, place).text),
+        skills=skills,
+        skill_folders=folders,
         sandbox=sandbox,
         consent=consent,
         places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),

@@ -1,6 +1,5 @@
 """What to run: the one request that every face and program makes."""
 
-import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -8,15 +7,15 @@ from pathlib import Path
 from deskmate.app.parts.provider_models import check_model, check_price
 from deskmate.config import Settings, choose_model
 from deskmate.core.agent.work_mode import RESULT_TOOL
-from deskmate.core.log.names import LEAD, USER, new_name
+from deskmate.core.commands.command_prompts import CommandPrompt
+from deskmate.core.log.names import new_name
+from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import TOOLS, AgentType
-from deskmate.core.team.roster_records import Joined
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.team.task_fields import NewTask
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Model, Tool
-from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
 
@@ -25,7 +24,8 @@ class Teammate:
     """A teammate that is there from the start. It takes tasks of its role from the board by itself.
 
     `prompt`: the first thing it is told. `model`, `mode`: by default those of the team. `plans_first`: it changes
-    nothing until its plan is approved. `reads_only`: it never edits files or runs commands.
+    nothing until its plan is approved. `reads_only`: it never edits files or runs commands. `type`: the name of an
+    agent type, built in or from a file. `isolation`: `own` for its own copy of the repository, `shared` or `auto`.
     """
 
     name: str
@@ -35,10 +35,16 @@ class Teammate:
     mode: Mode | str | None = None
     plans_first: bool = False
     reads_only: bool = False
+    type: str = ""
+    isolation: Isolation | str | None = None
 
     def __post_init__(self) -> None:
         if self.mode is not None and self.mode not in tuple(Mode):
             raise BadInput(f"{self.mode!r} is not a permission mode", f"Use one of {', '.join(Mode)}.")
+        if self.isolation is not None and self.isolation not in tuple(Isolation):
+            raise BadInput(f"{self.isolation!r} is not an isolation", f"Use one of {', '.join(Isolation)}.")
+        if self.type and self.reads_only:
+            raise BadInput(f"The teammate '{self.name}' has a type and reads_only", "Use one of the two.")
         if self.plans_first and not self.prompt:
             raise BadInput(
                 f"The teammate '{self.name}' has nothing to plan", "Give it a prompt that says what to plan."
@@ -49,11 +55,13 @@ class Teammate:
 class RunRequest:
     """What to run. `workspace`: the folder to work in. By default it is found from the current folder.
 
-    `goal`: the user's first words, if any. `images`: files with images to send with them. `continues`: continue the
-    named team, or the last one with a message. If false, start a new team, with that name if one is given. `numbered`:
-    the name is that of all runs of a program. A new team gets the first free of NAME, NAME-2, …, and the last one of
-    these is continued. `consent`: which files of the workspace are used. `watched`: a person sees what happens as it
-    happens.
+    `goal`: the user's first words, if any. `prompt`: the command that they are, if they are one, and `mentioned`: the
+    files that it mentions. `typed`: what a conversation begins with, as if it was typed there. `team_file`: the name or
+    path of a file that describes the team, and `described`: its name for people, and its text. `images`: files with
+    images to send with the first words. `continues`: continue the named team, or the last one with a message. If false,
+    start a new team, with that name if one is given. `numbered`: the name is that of all runs of a program. A new team
+    gets the first free of NAME, NAME-2, …, and the last one of these is continued. `consent`: which files of the
+    workspace are used. `watched`: a person sees what happens as it happens.
 
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
@@ -68,6 +76,11 @@ class RunRequest:
     continues: bool = False
     numbered: bool = False
     images: tuple[Path, ...] = ()
+    prompt: CommandPrompt | None = None
+    mentioned: tuple[str, ...] = ()
+    typed: str = ""
+    team_file: str = ""
+    described: tuple[str, str] | None = None
     consent: Consent = NO_CONSENT
     watched: bool = True
     tools: tuple[Tool, ...] = ()
@@ -131,43 +144,3 @@ def check_request(request: RunRequest) -> None:
         new_name(teammate.name, "member")
         if teammate.model:
             check_price(choose_model(request.settings, teammate.model), request.settings)
-
-
-async def set_up(team_state: TeamState, request: RunRequest) -> None:
-    """Let the teammates of a request join and put its tasks on the board. What is there already is not repeated.
-
-    A teammate that has left comes back for a new goal under another name, because names are never used again.
-    """
-    for teammate in request.teammates:
-        roster = await team_state.roster.refresh()
-        names = [teammate.name, *(f"{teammate.name}-{number}" for number in range(2, len(roster.members) + 2))]
-        joined = [name for name in names if name in roster.members]
-        if not joined or (request.goal and not any(roster.here(name) for name in joined)):
-            await team_state.roster.join(_joined(teammate, names[len(joined)], team_state, request))
-    ids: dict[NewTask, int] = {}
-    for task in request.tasks:
-        same = sum(_key(other) == _key(task) for other in ids)
-        blockers = [ids[blocker] if isinstance(blocker, NewTask) else blocker for blocker in task.blocked_by]
-        cause = f"{USER}:set-up.{_key(task)}.{same}"
-        ids[task] = (await team_state.board.create(USER, replace(task, blocked_by=blockers), cause=cause)).id
-
-
-def _key(task: NewTask) -> str:
-    """Return what identifies a task if a program puts it on the board again."""
-    text = "\0".join([task.subject, task.description, task.role or "", task.verify or ""])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _joined(teammate: Teammate, name: str, team_state: TeamState, request: RunRequest) -> Joined:
-    return Joined(
-        name=name,
-        agent_type=AgentType.EXPLORE if teammate.reads_only else AgentType.GENERAL,
-        role=teammate.role,
-        prompt=teammate.prompt,
-        model=teammate.model,
-        mode=None if teammate.mode is None else Mode(teammate.mode),
-        plan=teammate.plans_first or None,
-        launcher=request.settings.launcher,
-        at=team_state.writer.clock.timestamp(),
-        cause=f"{LEAD}:set-up.{name}",
-    )

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from anyio import CancelScope
 
 from deskmate.app.build import TeamParts, team_parts_of, team_state_of
-from deskmate.app.image_files import keep_images, read_images
+from deskmate.app.commands.first_prompt import tell_first
+from deskmate.app.image_files import read_images
 from deskmate.app.parts.asked_models import sandbox_and_client
 from deskmate.app.parts.member_launchers import launchers_of
 from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
-from deskmate.app.run_request import RunRequest, check_request, set_up
+from deskmate.app.run_request import RunRequest, check_request
 from deskmate.app.sessions.abandoned_teams import give_up_abandoned
+from deskmate.app.team_files.team_set_up import set_up
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
 from deskmate.config import Settings
@@ -60,12 +62,12 @@ class Outcome:
     """How a run ended: the answer, why it ended, and what it cost.
 
     `planned`: the text is the lead's plan, which waits for the user's approval. `asking`: a question of a member waits
-    for an answer.
-    `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
-    still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
-    lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id. `files`: what
-    members changed with `write_file` and `edit_file`, by path. What commands changed is not included. `result`: what
-    the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
+    for an answer. `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`:
+    whether the team still exists. A team that was begun here and that no model ever answered is removed. `dismissed`:
+    teammates that the lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
+    `files`: what members changed with `write_file` and `edit_file`, by path. What commands changed is not included.
+    `result`: what the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result
+    may be None.
     """
 
     team: str
@@ -143,11 +145,10 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
     async with client, new_home(place, request, feed) as teams:
-        await _permit(teams.first, request, mode, sandbox, attended=attended)
-        await set_up(teams.first, request)
-        # At once, so that a kill from now on does not lose it.
-        await tell(teams.first, request.goal, await keep_images(place, teams.home, LEAD, images))
         try:
+            await _permit(teams.first, request, mode, sandbox, attended=attended)
+            await set_up(teams.first, request, place)
+            await tell_first(place, teams.home, teams.first, request, sandbox, images)
             yield await _team_parts(place, request, client, sandbox, teams), teams
         finally:
             with CancelScope(shield=True):
@@ -175,9 +176,8 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
         if not (await first.roster.refresh()).team:
             raise Refused(f"Team '{name}' was never started", 'To start a team, run: deskmate run "GOAL"')
         await _go_on(place, request, sandbox, first, attended=attended)
-        await set_up(first, request)
-        # At once, so that a kill from now on does not lose it.
-        await tell(first, request.goal, await keep_images(place, name, LEAD, images))
+        await set_up(first, request, place)
+        await tell_first(place, name, first, request, sandbox, images)
         if await teams.reopen():
             await _go_on(place, request, sandbox, teams.current, attended=attended)
         yield await _team_parts(place, request, client, sandbox, teams), teams

@@ -160,6 +160,11 @@ class Session(TeamSession):
         return self._team_parts.servers
 
     @property
+    def confined(self) -> bool:
+        """Whether commands in the workspace are confined to it."""
+        return self._team_parts.lead.confined
+
+    @property
     def home(self) -> str:
         """The lead's first team. Its name resumes this session."""
         return self._teams.home

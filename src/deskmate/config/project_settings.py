@@ -68,7 +68,7 @@ def narrowed(settings: Settings, project: Project) -> Settings:
         "ask": list(dict.fromkeys([*own.ask, *theirs.ask])),
         "deny": list(dict.fromkeys([*own.deny, *theirs.deny])),
     }
-    caps = {name: _lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
+    caps = {name: lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
     modes = [mode for mode in (settings.widest_mode, project.permission_mode) if mode is not None]
     widest = min(modes, key=list(NARROW_TO_WIDE).index, default=None)
     return settings.model_copy(update={**caps, "permission": own.model_copy(update=rules), "widest_mode": widest})
@@ -92,5 +92,6 @@ def limited(settings: Settings, asked: Project, *, begins: bool) -> Settings:
     return bounded.model_copy(update={"permission_mode": mode})
 
 
-def _lower(own: float | None, theirs: float | None) -> float | None:
+def lower(own: float | None, theirs: float | None) -> float | None:
+    """Return the lower of two caps, None if there is none."""
     return min((cap for cap in (own, theirs) if cap is not None), default=None)

@@ -309,6 +309,11 @@ class Settings(Written):
         """The folders of the user's own agent files, the best first. They may not exist."""
         return self._own_folders("agents")
 
+    @property
+    def command_folders(self) -> tuple[Path, ...]:
+        """The folders of the user's own commands, the best first. They may not exist."""
+        return self._own_folders("commands")
+
     def _own_folders(self, name: str) -> tuple[Path, ...]:
         claude = () if self.claude_folder is None else (self.claude_folder / name,)
         return (self.file.parent / name, *claude)

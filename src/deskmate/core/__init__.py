@@ -13,5 +13,6 @@ mcp              configured MCP servers, and what of theirs counts
 hooks            which hooks run at an event, and what their output means
 policy           permission rules, secrets and trusted files
 profiles         agent types, and the files that describe them
+commands         prompts that a person sends by name
 prompt           what a model is asked, and how its context is kept small
 """

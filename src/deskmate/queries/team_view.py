@@ -3,14 +3,16 @@
 This only reads files, so the team need not run.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND
 from deskmate.core.log.records import Record
-from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.permissions import Mode, PermissionRule
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
-from deskmate.core.team.members import Member
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, Working
 from deskmate.core.team.tasks import BoardState, TaskStatus
@@ -93,6 +95,13 @@ class Permitted:
     sandbox: str
     planning: tuple[str, ...] = ()
     delegates: bool = False
+
+    @classmethod
+    def of(cls, roster: RosterState, own: Iterable[PermissionRule]) -> Self:
+        """Return what is permitted now. `own`: the rules of the user's settings."""
+        rules, of_user = (tuple(f"{one.effect} {one}" for one in some) for some in (roster.rules, own))
+        planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
+        return cls(roster.mode, dict(roster.modes), rules, of_user, roster.sandbox, planning, roster.delegate)
 
 
 @frozen

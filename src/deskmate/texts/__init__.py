@@ -6,6 +6,7 @@ reminder.md                         what the lead of an unattended run reads whe
 running.md                          what it reads when only its background commands still run
 dismissed.md                        what it reads when its team was dismissed
 no_result.md                        what it reads when it ended its turn without the result that a program asked for
+init.md                             the prompt of /init
 tools/NAME.md                       the description of each tool
 tools/schemas.json                  the arguments of each tool, for each kind of agent. `make golden` writes it
 

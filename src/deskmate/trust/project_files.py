@@ -1,4 +1,4 @@
-"""Notes, settings, skills and agent files of a workspace, and what an agent is told about its environment.
+"""Notes, settings, skills, agent files and commands of a workspace, and what an agent is told about its environment.
 
 Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
 which of them count. Skills in the user's own folders are read here, too.
@@ -13,20 +13,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from deskmate.config import Settings
+from deskmate.core.commands.command_files import MOST_FOLDERS
 from deskmate.core.policy.trusted_files import (
     AGENT_FOLDERS,
+    COMMAND_FOLDERS,
     HOOK_FILES,
     NOTES,
     SERVERS,
     SETTINGS,
     SKILL,
     SKILL_FOLDERS,
+    TEAM_FOLDER,
     Definition,
 )
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment
 from deskmate.errors import BadInput, ToolError
 from deskmate.fs.safe_files import read_regular
+from deskmate.trust.folders import holds_home
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.workspace_files import content
@@ -38,34 +42,29 @@ MOST_BYTES = 256_000
 MOST_FILES = 100
 # Longer than any path or branch name.
 _MOST_OF_GIT = 4096
+_FOLDERS = (SETTINGS, *HOOK_FILES, *SKILL_FOLDERS, *AGENT_FOLDERS, *COMMAND_FOLDERS, TEAM_FOLDER)
+# More entries of a folder of commands are not looked at.
+_MOST_LISTED = 5_000
 _LOG = logging.getLogger(__name__)
 
 
 def seen_in(workspace: Path, folder: Path) -> list[str]:
     """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
-    named = (SETTINGS, *HOOK_FILES, *SKILL_FOLDERS, *AGENT_FOLDERS)
-    there = [path for path in named if os.path.lexists(workspace / path)]
+    there = [path for path in _FOLDERS if os.path.lexists(workspace / path)]
     return [*([notes] if notes else []), *there, *_servers_paths(workspace)]
 
 
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
-    """Return the definitions of a workspace: the notes nearest to a folder, settings, MCP servers, skills,
-    agent files, hooks.
+    """Return the definitions of a workspace: the notes nearest to a folder, and everything in its own folders.
 
     A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
-    others = definitions_at(
-        workspace,
-        [
-            *_there(workspace, [SETTINGS]),
-            *_servers_paths(workspace),
-            *_skill_paths(workspace),
-            *_agent_paths(workspace),
-        ],
-    )
-    return (*([notes] if notes else []), *others, *_hook_files(workspace))
+    own = [*_there(workspace, [SETTINGS]), *_servers_paths(workspace)]
+    paths = [*own, *_skill_paths(workspace), *_agent_paths(workspace), *_command_paths(workspace)]
+    paths += _team_paths(workspace)
+    return (*([notes] if notes else []), *definitions_at(workspace, paths), *_hook_files(workspace))
 
 
 def _hook_files(workspace: Path) -> Iterator[Definition]:
@@ -112,8 +111,35 @@ def _agent_paths(workspace: Path) -> Iterator[str]:
         yield from first_files([f"{folder}/{name}" for name in names], folder, "agent files")
 
 
+def _team_paths(workspace: Path) -> Iterator[str]:
+    names = [name for name in _names_in(workspace / TEAM_FOLDER, TEAM_FOLDER) if name.endswith(".toml")]
+    yield from first_files([f"{TEAM_FOLDER}/{name}" for name in names], TEAM_FOLDER, "team files")
+
+
+def _command_paths(workspace: Path) -> Iterator[str]:
+    for folder in COMMAND_FOLDERS:
+        yield from (f"{folder}/{path}" for path in command_paths(workspace / folder, folder))
+
+
+def command_paths(place: Path, shown: str) -> list[str]:
+    """Return the paths of the command files in a folder and in its folders. Links to folders are not followed."""
+    found, left = list[str](), _MOST_LISTED
+    for here, folders, files in os.walk(place):
+        below = os.path.relpath(here, place)
+        above = "" if below == "." else f"{below}/"
+        if above.count("/") >= MOST_FOLDERS:
+            folders.clear()
+        folders.sort()
+        found += (f"{above}{name}" for name in files[:left] if is_agent_file(name))
+        left -= len(folders) + len(files)
+        if left <= 0:
+            _LOG.warning("%s has more than %d entries. The rest is not used.", shown, _MOST_LISTED)
+            break
+    return first_files(sorted(found), shown, "commands")
+
+
 def is_agent_file(name: str) -> bool:
-    """Tell whether a file with this name in a folder of agent files is one."""
+    """Tell whether a file with this name in a folder of agent files or commands is one."""
     return name.endswith(".md") and name.lower() != "readme.md"
 
 
@@ -176,6 +202,12 @@ def skills_of(definitions: Iterable[Definition], workspace: Path, own: Iterable[
     return _by_name((*(found for folder in folders for found in _own_skills(folder)), *read))
 
 
+def skill_folders(skills: Iterable[Skill], workspace: Path) -> tuple[Path, ...]:
+    """Return the folders of skills, with links resolved. A skill folder that contains more than a skill is left out."""
+    found = dict.fromkeys(Path(os.path.realpath(skill.folder)) for skill in skills)
+    return tuple(one for one in found if not holds_home(one) and not workspace.is_relative_to(one))
+
+
 def _is_skill(path: PurePosixPath) -> bool:
     return path.name == SKILL and str(path.parent.parent) in SKILL_FOLDERS
 
@@ -185,11 +217,12 @@ def _own_skills(folder: Path) -> Iterator[tuple[str, str]]:
     for path in first_files(list(filter(os.path.lexists, paths)), str(folder), "skills"):
         try:
             # The real path, because many users keep skills elsewhere and have links here.
-            data = read_regular(os.path.realpath(path), MOST_BYTES)
+            file = os.path.realpath(path)
+            data = read_regular(file, MOST_BYTES)
         except OSError as error:
             _LOG.warning("Skipping a skill: %s: %s", path, error.strerror)
         else:
-            yield data.decode(errors="replace"), os.path.dirname(path)
+            yield data.decode(errors="replace"), os.path.dirname(file)
 
 
 def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:

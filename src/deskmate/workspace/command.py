@@ -9,6 +9,7 @@ import io
 import os
 import select
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -85,6 +86,27 @@ class End:
     begun: bool = True
     refused: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+
+
+def ended_words(end: End, timeout_seconds: float, most_bytes: int) -> str:
+    """Return how a command ended, for the model. Empty if it ended by itself. `most_bytes`: of its output."""
+    stuck = f"; process {', '.join(map(str, end.left))} could not be ended" if end.left else ""
+    if end.why is Why.TIME:
+        return f"timed out after {timeout_seconds:g} s{stuck}"
+    if end.why is Why.FLOOD:
+        return f"stopped after {most_bytes // 1_000_000} MB of output{stuck}"
+    if end.why is Why.PLANT:
+        return f"ended because of a change in git's folder or in a guarded file{stuck}"
+    if end.status is not None and end.status < 0:
+        return f"killed by signal {-end.status} ({_signal_name(-end.status)}){stuck}"
+    return stuck.removeprefix("; ")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "a real-time signal"
 
 
 @frozen

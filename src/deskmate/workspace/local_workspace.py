@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
@@ -26,7 +25,7 @@ from deskmate.errors import ToolError, UnsafeFolder, hint_of
 from deskmate.ports import Ran
 from deskmate.workspace import search
 from deskmate.workspace.blobs import Blobs
-from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
+from deskmate.workspace.command import CommandOrder, End, Sink, Why, ended_words, execute
 from deskmate.workspace.command_output import MAX_BLOB, Output, clean
 from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words
 from deskmate.workspace.descriptors import room_to_run, room_to_search
@@ -38,7 +37,7 @@ from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.sandbox.protected_paths import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
 from deskmate.workspace.search import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
 from deskmate.workspace.sweep import Groups, Unfinished
-from deskmate.workspace.workspace_files import content, opened, put
+from deskmate.workspace.workspace_files import content, opened, put, resolved_within
 
 SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 30_000
@@ -56,7 +55,8 @@ class LocalWorkspace:
     `sandbox`: confines commands. Without one they are not confined. It also confines git and the search program,
     because their settings, and even the programs, may be in the workspace. `redaction`: the secrets that neither the
     output nor its blob shows. `records`: the workspace with the records of the team, if `root` is a member's own tree.
-    `readable`: folders that commands can read wherever they are.
+    `readable`: folders that commands can read wherever they are. `skills`: the same for skills, whose files can be read
+    with `read`, too.
     """
 
     def __init__(
@@ -71,9 +71,11 @@ class LocalWorkspace:
         grace_seconds: float = GRACE_SECONDS,
         records: Path | None = None,
         readable: tuple[Path, ...] = (),
+        skills: tuple[Path, ...] = (),
     ) -> None:
         self._root = Path(os.path.realpath(root))
-        self._member, self._readable = known_name(member), readable
+        self._member, self._readable = known_name(member), (*readable, *skills)
+        self._skills = skills
         home = Path(os.path.realpath(records)) if records else self._root
         self._blobs = Blobs(home, self._root, team, self._member)
         self._grace_seconds, self._redaction = grace_seconds, redaction
@@ -122,7 +124,7 @@ class LocalWorkspace:
         return await _threads(lambda: self._read(path))
 
     def _read(self, path: str) -> bytes:
-        with self._resolved(path) as place:
+        with resolved_within(self._skills, self._blobs.base(path, self._root), path) as place:
             self._refuse_ours(place)
             return content(place)
 
@@ -283,7 +285,9 @@ class LocalWorkspace:
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
         refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
-        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told, _protected(text))))
+        ended = "; ".join(
+            filter(None, (ended_words(end, timeout_seconds, MAX_BLOB), met, refused, *end.told, _protected(text)))
+        )
         return Ran(
             code,
             text,
@@ -372,27 +376,6 @@ def _protected(output: str) -> str:
         f"{', '.join(names)}: read-only for commands, because the user's own tools run commands from there. Git may "
         "have left these files as they were: check with git status, and ask the user to run such a git command"
     )
-
-
-def _ended(end: End, timeout_seconds: float) -> str:
-    """Return how a command ended, for the model. Empty if it ended by itself."""
-    stuck = f"; process {', '.join(map(str, end.left))} could not be ended" if end.left else ""
-    if end.why is Why.TIME:
-        return f"timed out after {timeout_seconds:g} s{stuck}"
-    if end.why is Why.FLOOD:
-        return f"stopped after {MAX_BLOB // 1_000_000} MB of output{stuck}"
-    if end.why is Why.PLANT:
-        return f"ended because of a change in git's folder or in a guarded file{stuck}"
-    if end.status is not None and end.status < 0:
-        return f"killed by signal {-end.status} ({_signal_name(-end.status)}){stuck}"
-    return stuck.removeprefix("; ")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "a real-time signal"
 
 
 async def _threads(work: Callable[[], T]) -> T:

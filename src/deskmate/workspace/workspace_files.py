@@ -7,18 +7,34 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular, create_file, read_up_to, regular_file
-from deskmate.workspace.paths import Place
+from deskmate.workspace.paths import Place, resolved
 
 MAX_READ = 16_000_000
 # Errors of disks without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 Listing: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def resolved_within(folders: Sequence[Path], root: Path, path: str) -> Iterator[Place]:
+    """Yield where a path leads for reading: inside one of these folders if it is the path of a file there, or the root.
+
+    A link in such a folder that leads out of it is not followed. Raises ToolError.
+    """
+    folder = next((one for one in folders if Path(path).is_relative_to(one) and ".." not in Path(path).parts), None)
+    # A link that has replaced the folder since could lead anywhere.
+    is_whole = folder is not None and os.path.realpath(folder) == str(folder)
+    with (
+        resolved(folder, str(Path(path).relative_to(folder))) if folder and is_whole else resolved(root, path) as place
+    ):
+        yield place
 
 
 @contextlib.contextmanager

@@ -24,8 +24,8 @@ def traits_with(trait: str) -> set[str]:
     ("kind", "tools"),
     [
         pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | REST, id="lead"),
-        pytest.param(AgentKind.TEAMMATE, BASE | TASK | {"SendMessage"}, id="teammate"),
-        pytest.param(AgentKind.SUBAGENT, BASE, id="subagent"),
+        pytest.param(AgentKind.TEAMMATE, BASE | TASK | REST, id="teammate"),
+        pytest.param(AgentKind.SUBAGENT, BASE | {"Skill"}, id="subagent"),
     ],
 )
 def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: AgentKind, tools: set[str]) -> None:
@@ -37,8 +37,8 @@ def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: AgentKind, t
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(AgentKind.TEAMMATE, READING_BASE | TASK | {"SendMessage"}, id="teammate"),
-        pytest.param(AgentKind.SUBAGENT, READING_BASE, id="subagent"),
+        pytest.param(AgentKind.TEAMMATE, READING_BASE | TASK | REST, id="teammate"),
+        pytest.param(AgentKind.SUBAGENT, READING_BASE | {"Skill"}, id="subagent"),
     ],
 )
 def test_a_reading_type_narrows_the_base_tools_only(kind: AgentKind, agent_type: str, tools: set[str]) -> None:

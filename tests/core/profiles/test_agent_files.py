@@ -55,7 +55,7 @@ def test_a_file_with_a_yaml_list_is_read_with_its_mode_and_isolation() -> None:
     assert found.description == "Writes and corrects documentation. Does not touch code."
     assert found.tools == ("read_file", "write_file", "edit_file", "grep")
     assert (found.mode, found.isolation) == (Mode.ACCEPT_EDITS, Isolation.AUTO)
-    assert found.flaws == ("skills are not used: only the lead has skills",)
+    assert (found.skills, found.flaws) == (("house-style",), ())
 
 
 def test_a_list_in_brackets_is_read_and_a_type_that_plans_only_reads_as_a_subagent() -> None:

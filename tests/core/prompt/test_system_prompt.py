@@ -100,7 +100,15 @@ def test_skills_are_listed_for_who_can_load_them() -> None:
     text = brief_of(AgentKind.LEAD, skills=skills)
     assert "- deploy: how to deploy\n- lint: linting" in text
     assert "step one" not in text
-    assert "deploy" not in brief_of(AgentKind.TEAMMATE, skills=skills)
+    assert all("deploy" in brief_of(kind, skills=skills) for kind in AgentKind)
+
+
+@pytest.mark.behaviour("prompt")
+def test_skills_that_do_not_fit_are_listed_by_name_alone() -> None:
+    skills = [Skill(f"skill-{number}", "x" * 300, "", "") for number in range(100)]
+    text = brief_of(AgentKind.TEAMMATE, skills=skills)
+    assert "- and without a description here: skill-2" in text
+    assert len(text) < len(brief_of(AgentKind.TEAMMATE)) + 11_000
 
 
 def test_no_name_or_role_can_add_a_line() -> None:

@@ -68,16 +68,18 @@ async def attached(
             return team_state_of(store, settings, feed, spent_in_archive(reading.workspace, home))
 
         team_state = opened(reading.team)
+        sandbox = await anyio.to_thread.run_sync(sandbox_of, settings)
         workspace = LocalWorkspace(
             reading.workspace,
             reading.team,
             USER,
             environ=environment(),
-            sandbox=await anyio.to_thread.run_sync(sandbox_of, settings),
+            sandbox=sandbox,
             redaction=team_state.writer.redaction,
         )
         lead_in = LeadInTeams(home, lambda: signing.team_from(home) or home, opened)
-        session = AttachedSession(reading, lead_in, settings, team_state, workspace)
+        confined = sandbox.confines(reading.workspace)
+        session = AttachedSession(reading, lead_in, settings, team_state, workspace, confined=confined)
         await session.begin()
         async with task_group() as tasks:
             tasks.start_soon(session.keep)
@@ -99,9 +101,17 @@ class AttachedSession(TeamSession):
     """A team that another process runs, and a user who looks at it. What only that process can do raises Refused."""
 
     def __init__(
-        self, reading: Reading, lead_in: LeadInTeams, settings: Settings, team_state: TeamState, workspace: Workspace
+        self,
+        reading: Reading,
+        lead_in: LeadInTeams,
+        settings: Settings,
+        team_state: TeamState,
+        workspace: Workspace,
+        *,
+        confined: bool,
     ) -> None:
-        super().__init__(team_state, workspace)
+        super().__init__(team_state, workspace, USER)
+        self._confined = confined
         self._reading, self._lead_in, self._settings, self._state = reading, lead_in, settings, team_state
         self._at_home = self._opened_home()
         self._moved = anyio.Event()
@@ -224,6 +234,11 @@ class AttachedSession(TeamSession):
     def settings(self) -> Settings:
         """The user's settings. The process that runs the team may have been started with others."""
         return self._settings
+
+    @property
+    def confined(self) -> bool:
+        """Whether commands in the workspace are confined to it."""
+        return self._confined
 
     @property
     def home(self) -> str:

@@ -32,9 +32,14 @@ def placed(joined: Joined, settings: Settings, places: TreePlaces) -> Joined:
 
 
 def trees_of(
-    team_state: TeamState, settings: Settings, places: TreePlaces, records: Path, sandbox: Sandbox
+    team_state: TeamState,
+    settings: Settings,
+    places: TreePlaces,
+    records: Path,
+    sandbox: Sandbox,
+    skills: tuple[Path, ...] = (),
 ) -> TeamTrees:
-    """Return the trees of a team. `records`: the folder that has its records."""
+    """Return the trees of a team. `records`: the folder that has its records. `skills`: folders of skills."""
     setup = TreeSetup(settings.tree.setup, tuple(settings.tree.sparse))
     team, redaction = team_state.roster.state.team, team_state.writer.redaction
-    return TeamTrees(places, team, records, environment(), sandbox, redaction, setup)
+    return TeamTrees(places, team, records, environment(), sandbox, redaction, setup, skills)

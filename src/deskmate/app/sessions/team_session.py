@@ -42,6 +42,7 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
 if TYPE_CHECKING:
+    from deskmate.app.commands.lead_shell import LeadShell
     from deskmate.mcp.team_servers import TeamServers
 
 
@@ -49,11 +50,11 @@ class TeamSession(ABC):
     """A team and its user. Properties are as of the last look. `listen` tells when there was one.
 
     `events`: what happens, with `async for event in session.events`, from then on and as long as the session is open.
-    `find`: returns the files that a glob pattern matches, without those that git ignores, most recently changed first.
+    `find`: returns the files that a glob pattern matches, but those that git ignores, most recently changed first.
     """
 
-    def __init__(self, team_state: TeamState, files: Workspace) -> None:
-        self._shown, self._files = ShownTeam(team_state), files
+    def __init__(self, team_state: TeamState, files: Workspace, runs_as: str = LEAD) -> None:
+        self._shown, self._files, self._runs_as = ShownTeam(team_state), files, runs_as
         self._shown_home: ShownTeam | None = None
         self.events, self.find = EventSource(self), files.find
         team_state.feed.listen(self.events.hear)
@@ -95,6 +96,11 @@ class TeamSession(ABC):
     def servers(self) -> "TeamServers | None":
         """The MCP servers of this process, None if it has none."""
         return None
+
+    @property
+    @abstractmethod
+    def confined(self) -> bool:
+        """Whether commands in the workspace are confined to it."""
 
     @property
     @abstractmethod
@@ -242,17 +248,12 @@ class TeamSession(ABC):
     @property
     def permitted(self) -> Permitted:
         """What is permitted now."""
-        roster = self._team_state.roster.state
-        rules, own = (tuple(f"{one.effect} {one}" for one in some) for some in (roster.rules, self.settings.rules))
-        planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
-        return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
+        return Permitted.of(self._team_state.roster.state, self.settings.rules)
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's entries after a number."""
         state, name = self._at(name)
         return list(entries_in(await state.writer.store.read(log(name), after, sync=False)))
-
-    # -- what is said -----------------------------------------------------------------------------
 
     def spelled(self, name: str) -> str:
         """Return the name of a member as the team spells it, whatever case was typed."""
@@ -277,17 +278,23 @@ class TeamSession(ABC):
             await mailbox_in(state).send(name, Plain(content=text))
             return
         files = await read_images(images)
-        name = self._teammate(to).name
         # A lead has its blobs in its first team, whatever team it works in.
-        team = self.home if name == LEAD else state.roster.state.team
+        team = self.home if (name := self._teammate(to).name) == LEAD else state.roster.state.team
         kept = await keep_images(self.workspace, team, name, files)
         await mailbox_in(state).send(name, Plain(content=text, images=kept))
 
     async def mentioned(self, paths: Sequence[str]) -> MentionedFiles:
         """Return files of the workspace to attach to a message to the lead, and why others cannot be attached."""
-        team_state = self._team_state
-        rules = (*self.settings.rules, *team_state.roster.state.rules)
-        return await read_mentioned(paths, self._files, rules, team_state.writer.redaction)
+        state = self._team_state
+        rules = (*self.settings.rules, *state.roster.state.rules)
+        return await read_mentioned(paths, self._files, rules, state.writer.redaction)
+
+    @property
+    def lead_shell(self) -> "LeadShell":
+        """What judges and runs the shell commands of a prompt as the lead's own."""
+        from deskmate.app.commands.lead_shell import LeadShell  # loading it would slow down every start
+
+        return LeadShell(self._team_state, self._files, self.settings.rules, self.confined, self._runs_as)
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Send text to every member of the team. Return who was reached."""
@@ -302,8 +309,8 @@ class TeamSession(ABC):
         """Let a parked or interrupted member continue. Raises Refused if it is neither."""
         member = self._teammate(name)
         if not isinstance(member.status, Parked) and not member.held:
-            word = status_word(member.status)
-            raise Refused(f"'{name}' is {word}, not parked or interrupted", "Send it a message instead.")
+            told = f"'{name}' is {status_word(member.status)}, not parked or interrupted"
+            raise Refused(told, "Send it a message instead.")
         await self.say(GO_ON, name)
 
     def capped(self, name: str) -> str | None:
@@ -344,8 +351,6 @@ class TeamSession(ABC):
             raise UnknownRecipient(why or "'user' is you")
         return roster.members[name]
 
-    # -- what is answered and set -----------------------------------------------------------------
-
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
         """Answer a question. The first answer counts. `always` also adds the rule that the question names.
 
@@ -372,7 +377,7 @@ class TeamSession(ABC):
 
         `before_plan`: the mode that follows plan mode, if it is not the one that this replaces.
         """
-        member = None if name is None else self._teammate(name).name
+        member = name and self._teammate(name).name
         at_home = name is not None and self._at(name)[0] is not self._team_state
         policy = PolicySet(by=USER, member=member, mode=mode, before_plan=before_plan, at=self._now())
         await self._permit(policy, at_home=at_home)

@@ -89,8 +89,8 @@ class AgentType(StrEnum):
 
 _HOMES: Mapping[AgentKind, frozenset[Home]] = {
     AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill"}),
-    AgentKind.TEAMMATE: frozenset({"base", "task", "mail"}),
-    AgentKind.SUBAGENT: frozenset({"base"}),
+    AgentKind.TEAMMATE: frozenset({"base", "task", "mail", "skill"}),
+    AgentKind.SUBAGENT: frozenset({"base", "skill"}),
 }
 _DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background"})
 
@@ -118,6 +118,11 @@ def tools_of(
         and (base is None or tool.home != "base" or tool.name in base)
         and (tool.name in PLANNING or not planning)
     )
+
+
+def base_tools_of(agent_type: str) -> tuple[str, ...]:
+    """Return the names of the tools for files and commands that a built-in type has. Raises BadInput."""
+    return tuple(name for name in tools_of(AgentKind.SUBAGENT, agent_type) if TOOLS[name].home == "base")
 
 
 def _known_type(agent_type: str) -> AgentType:

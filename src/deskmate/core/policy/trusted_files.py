@@ -1,7 +1,8 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
 A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, MCP servers, a skill,
-an agent file, hooks. It counts only with the bytes that a person approved. `trust` reads the files, asks people and
+an agent file, hooks, a command, a team file. It counts only with the bytes that a person approved. `trust` reads the
+files, asks people and
 stores their answers.
 """
 
@@ -22,6 +23,8 @@ SKILL = "SKILL.md"
 # Files of Claude Code that may describe hooks.
 HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
+COMMAND_FOLDERS = (".deskmate/commands", ".claude/commands")
+TEAM_FOLDER = ".deskmate/teams"
 VERSION = 1
 
 # The SHA-256 of what was approved last, by path in the workspace.

@@ -20,7 +20,18 @@ DESCRIPTION_CAP = 300
 # In bytes of JSON. Calls that begin together are one record, so sixteen prompts must fit into one.
 PROMPT_CAP = 30_000
 _KNOWN = frozenset(
-    {"name", "description", "tools", "disallowedTools", "model", "permissionMode", "isolation", "color", "colour"}
+    {
+        "name",
+        "description",
+        "tools",
+        "disallowedTools",
+        "skills",
+        "model",
+        "permissionMode",
+        "isolation",
+        "color",
+        "colour",
+    }
 )
 # Other spellings. A limit that is passed over would give an agent more than its file says.
 _SPELLINGS = {key.lower(): key for key in _KNOWN} | {"allowedtools": "tools"}
@@ -38,6 +49,7 @@ _COLOURS: Mapping[str, str] = {
     "pink": "bright_magenta",
     **{colour: colour for colour in COLOURS},
 }
+_MOST_SKILLS = 50
 # Of a longer description, only the beginning can matter.
 _READ_OF_DESCRIPTION = 4_000
 # What follows is for a model that chooses between types. One sentence is enough here.
@@ -65,6 +77,7 @@ def read_agent_file(text: str, file: str, *, of_project: bool) -> AgentProfile:
         description=_description(found.fields["description"]),
         prompt=_prompt(found.body, file),
         tools=tools.names,
+        skills=_skills(found.fields.get("skills")),
         model=_model(found.fields.get("model", "")),
         mode=_MODES.get(found.fields.get("permissionMode", "").lower()),
         isolation=_ISOLATIONS.get(found.fields.get("isolation", "").lower()),
@@ -106,6 +119,13 @@ def _words(found: FrontMatter, key: str, file: str) -> tuple[str, ...] | None:
     return words_of(found.fields[key])
 
 
+def _skills(written: str | None) -> tuple[str, ...] | None:
+    """Return the names of skills, None for all. An empty list means none."""
+    if written is None or written == "*":
+        return None
+    return tuple(dict.fromkeys(word.strip().lower() for word in words_of(written)))[:_MOST_SKILLS]
+
+
 def _model(written: str) -> str | None:
     return None if written.lower() in ("", "inherit") or not _MODEL.fullmatch(written) else written
 
@@ -118,7 +138,5 @@ def _flaws(fields: Mapping[str, str]) -> Iterator[str]:
             yield f"{key} {ascii(written)[:80]} is unknown, so the usual one applies"
     if not _MODEL.fullmatch(fields.get("model") or "inherit"):
         yield "the name of its model is malformed, so the model of the team is used"
-    if "skills" in fields:
-        yield "skills are not used: only the lead has skills"
     if "mcpServers" in fields or "hooks" in fields:
         yield "mcpServers and hooks are not used"

@@ -21,9 +21,9 @@ _MOST_NAMED = 50
 class AgentProfile:
     """An agent type. `prompt`: what its agents are told besides their job. `tools`: their base tools, None for all.
 
-    `model`, `mode`, `isolation`, `colour`: those of its agents, None for the usual ones. `file`: the file that
-    describes it, empty if it is built in. `of_project`: whether that file is part of the workspace. `flaws`: what of
-    the file is not used, and why.
+    `skills`: the names of its skills, None for all. `model`, `mode`, `isolation`, `colour`: those of its agents, None
+    for the usual ones. `file`: the file that describes it, empty if it is built in. `of_project`: whether that file is
+    part of the workspace. `flaws`: what of the file is not used, and why.
     """
 
     name: str
@@ -37,6 +37,7 @@ class AgentProfile:
     file: str = ""
     of_project: bool = False
     flaws: tuple[str, ...] = ()
+    skills: tuple[str, ...] | None = None
 
     @property
     def reach(self) -> AgentType:
@@ -61,6 +62,7 @@ class AgentProfile:
         head = {
             "name": self.name,
             "tools": self.tools,
+            "skills": self.skills,
             "model": self.model,
             "mode": self.mode,
             "isolation": self.isolation,
@@ -89,10 +91,13 @@ def unpacked(packed: tuple[str, ...]) -> AgentProfile:
     """Return the agent type that `packed` describes."""
     head, prompt = packed
     found = json.loads(head)
+    # Journals of earlier versions have no skills.
+    tools, skills = found["tools"], found.get("skills")
     return AgentProfile(
         name=found["name"],
         prompt=prompt,
-        tools=None if found["tools"] is None else tuple(found["tools"]),
+        tools=None if tools is None else tuple(tools),
+        skills=None if skills is None else tuple(skills),
         model=found["model"],
         mode=found["mode"] and Mode(found["mode"]),
         isolation=found["isolation"] and Isolation(found["isolation"]),

@@ -37,6 +37,8 @@ MESSAGE = "teammate-message"
 NOTIFICATION = "task-notification"
 SUMMARY = "summary"
 NOTES = "project-notes"
+USER_NOTES = "user-notes"
+TEAM_NOTES = "team-notes"
 INSTRUCTIONS = "agent-instructions"
 TYPES = "agent-types"
 TASK = "deskmate-task"
@@ -56,7 +58,8 @@ _CONTINUES = {
 # All control characters except tab and newline, and those that change the direction of text.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TAG = re.compile(
-    rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{INSTRUCTIONS}|{TYPES}|{TASK}|{TASK_NOTE}|{HOOK})\b)",
+    rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{USER_NOTES}|{TEAM_NOTES}|{INSTRUCTIONS}|{TYPES}|{TASK}"
+    rf"|{TASK_NOTE}|{HOOK})\b)",
     re.IGNORECASE,
 )
 # In a result, only tags that imitate a sender: a page may well have a summary.

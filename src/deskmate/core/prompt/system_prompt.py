@@ -13,14 +13,16 @@ from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
-from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TYPES, escaped, unframed
+from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TEAM_NOTES, TYPES, USER_NOTES, escaped, unframed
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import BadInput
 from deskmate.texts import filled
 
 NOTES_CAP = 32 * 1024
-# In characters. Agent types after that are listed by name alone.
-_TYPES_CAP = 8_000
+# Of the notes of the user, and of those of the teams of a workspace.
+KEPT_NOTES_CAP = 16 * 1024
+# In characters. Agent types and skills after that are listed by name alone.
+_TYPES_CAP = _SKILLS_CAP = 8_000
 EDITING = frozenset({"bash", "write_file", "edit_file"})
 _READS = "You are read-only: you have no tools that change files or run commands."
 READ_ONLY: Mapping[AgentKind, str] = {
@@ -64,6 +66,8 @@ class _Makings(BaseModel):
     barred: tuple[str, ...] = ()
     notes: str = ""
     notes_file: str = "AGENTS.md"
+    user_notes: str = ""
+    team_notes: str = ""
     skills: dict[str, str] = {}
     custom_type: str = ""
     instructions: str = ""
@@ -83,6 +87,8 @@ def made_of(
     role: str = "",
     notes: str = "",
     notes_file: str = "AGENTS.md",
+    user_notes: str = "",
+    team_notes: str = "",
     skills: Iterable[Skill] = (),
     custom_type: str = "",
     instructions: str = "",
@@ -91,9 +97,9 @@ def made_of(
     """Return everything that a system prompt is made of, as JSON.
 
     `members`: the other agents on the team, with their roles. `barred`: tools whose every call is denied. `notes`: the
-    text of AGENTS.md; only its beginning is kept if it is longer than its cap. `custom_type`,
-    `instructions`: the agent's own type and what its file tells it, if a file describes it. `types`: those that it may
-    start.
+    text of AGENTS.md; only its beginning is kept if it is longer than its cap. `user_notes`, `team_notes`: those of the
+    user for all projects, and of earlier teams in this workspace. `custom_type`, `instructions`: the agent's own type
+    and what its file tells it, if a file describes it. `types`: those that it may start.
     """
     return _Makings(
         name=name,
@@ -103,7 +109,9 @@ def made_of(
         members=dict(members),
         tools=tuple(tools),
         barred=tuple(barred),
-        notes=_bounded(notes),
+        notes=_bounded(notes, NOTES_CAP),
+        user_notes=_bounded(user_notes, KEPT_NOTES_CAP),
+        team_notes=_bounded(team_notes, KEPT_NOTES_CAP),
         notes_file=notes_file,
         skills={skill.name: skill.description for skill in skills},
         custom_type=custom_type,
@@ -117,12 +125,13 @@ def _about(profile: AgentProfile) -> str:
     return profile.description if profile.reach is AgentType.GENERAL else f"{profile.description} (only reads)"
 
 
-def _bounded(notes: str) -> str:
+def _bounded(notes: str, most: int) -> str:
     data = notes.encode(errors="replace")
-    if len(data) <= NOTES_CAP:
+    if len(data) <= most:
         return notes
-    kept = data[:NOTES_CAP].decode(errors="ignore")
-    return f"{kept}\n(cut here after {NOTES_CAP // 1024} kB. Read the file for the rest.)"
+    kept = data[:most].decode(errors="ignore")
+    rest = " Read the file for the rest." if most == NOTES_CAP else ""
+    return f"{kept}\n(cut here after {most // 1024} kB.{rest})"
 
 
 def brief(makings: Mapping[str, Any]) -> str:
@@ -153,11 +162,13 @@ def _values(parts: _Makings) -> dict[str, str]:
         "workspace": _line(parts.environment.workspace),
         "branch": _line(parts.environment.merges_into or ""),
         "members": ", ".join(others) or "nobody yet",
-        "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
-        "types": "\n".join([f"<{TYPES}>", *_types(parts.types), f"</{TYPES}>"]) if parts.types else "",
+        "skills": "\n".join(_listed(parts.skills, _SKILLS_CAP)),
+        "types": "\n".join([f"<{TYPES}>", *_listed(parts.types, _TYPES_CAP), f"</{TYPES}>"]) if parts.types else "",
         "instructions": _instructions(parts),
         "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
         "notes": _notes(parts),
+        "user_notes": _kept_notes(USER_NOTES, parts.user_notes),
+        "team_notes": _kept_notes(TEAM_NOTES, parts.team_notes),
     }
 
 
@@ -205,16 +216,21 @@ def _notes(parts: _Makings) -> str:
     return f'<{NOTES} file="{escaped(_line(parts.notes_file))}">\n{notes}\n</{NOTES}>' if notes else ""
 
 
+def _kept_notes(tag: str, notes: str) -> str:
+    text = unframed(notes).strip()
+    return f"<{tag}>\n{text}\n</{tag}>" if text else ""
+
+
 def _instructions(parts: _Makings) -> str:
     body = unframed(parts.instructions).strip()
     tag = f'<{INSTRUCTIONS} type="{escaped(_line(parts.custom_type))}">'
     return f"{tag}\n{body}\n</{INSTRUCTIONS}>" if body else ""
 
 
-def _types(types: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each agent type, and one line with the names of those that do not fit."""
-    left, unfitting = _TYPES_CAP, []
-    for name, text in types.items():
+def _listed(texts: Mapping[str, str], cap: int) -> Iterator[str]:
+    """Yield a line for each agent type or skill, and one line with the names of those that do not fit."""
+    left, unfitting = cap, []
+    for name, text in texts.items():
         line = f"- {name}: {_line(text)}"
         left -= len(line)
         if left >= 0:

@@ -24,6 +24,7 @@ from deskmate.core.team.roster_records import (
     MemberWorking,
     PolicySet,
     RosterLossAccepted,
+    TeamDescribed,
     TeamFounded,
 )
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working
@@ -113,7 +114,8 @@ class Member:
 class RosterState:
     """The fold of the roster stream.
 
-    `before_plan`: the mode before plan mode, by member; the empty name is for the team.
+    `before_plan`: the mode before plan mode, by member; the empty name is for the team. `described`: the file that
+    the team is made from, if it is.
     """
 
     team: str = ""
@@ -124,6 +126,7 @@ class RosterState:
     mode: Mode = Mode.DEFAULT
     modes: Mapping[str, Mode] = field(default_factory=dict)
     before_plan: Mapping[str, Mode] = field(default_factory=dict)
+    described: TeamDescribed | None = None
     rules: tuple[PermissionRule, ...] = ()
     attended: bool = False
     delegate: bool = False
@@ -197,6 +200,8 @@ def refusal(roster: RosterState, event: Event) -> str | None:
         case TeamFounded():
             founded = f"Team '{roster.team}' already exists. Continue with it, or choose another name."
             return founded if roster.team else None
+        case TeamDescribed():
+            return "This team is already described in a file." if roster.described else None
         case Joined(name=name):
             return _join_refusal(roster, name)
         case MemberWorking() | MemberIdle() | MemberWaiting() | MemberParked() | MemberLeft():

@@ -25,6 +25,7 @@ from deskmate.core.team.roster_records import (
     PolicySet,
     RosterLossAccepted,
     StatusRecord,
+    TeamDescribed,
     TeamFounded,
     parse_rule,
     read_event,
@@ -86,6 +87,8 @@ def _apply(roster: RosterState, draft: _Draft, event: Event, number: int) -> Ros
             draft.members.clear()
             draft.members.update({LEAD: lead, **others})
             return replace(roster, team=team, description=description, home=home, founded=at)
+        case TeamDescribed():
+            return replace(roster, described=event)
         case Joined():
             return _join(roster, draft, event, number)
         case PolicySet():

@@ -58,11 +58,24 @@ class TeamFounded(Fact):
     at: float
 
 
+class TeamDescribed(Fact):
+    """The team is described in a file. This is recorded before anybody joins, so that a start that is cut can go on.
+
+    `text`: the whole file, so that it is not needed again. `words`: what the lead is told first.
+    """
+
+    type: Literal["team_described"] = "team_described"
+    file: str
+    text: str
+    words: str = ""
+    at: float
+
+
 class Joined(Fact):
     """A teammate joined. This record is enough: the supervisor starts every member that has not left.
 
     `plan`: it submits a plan first. `mode` is what it may do after that. `custom_type`: the name of its agent type, if
-    a file described it. `instructions`, `tools`, `colour` are from that file, so that it is not needed again.
+    a file described it. `instructions`, `tools`, `skills`, `colour` are from that file, so that it is not needed again.
     `isolation`: `own` if it works in its own copy of the repository. `shared_because`: why it has none, although it
     would have got one.
     """
@@ -73,6 +86,7 @@ class Joined(Fact):
     custom_type: str | None = None
     instructions: str | None = None
     tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
     colour: str | None = None
     role: str = ""
     prompt: str = ""
@@ -192,6 +206,7 @@ class RosterLossAccepted(Fact):
 
 Event = (
     TeamFounded
+    | TeamDescribed
     | Joined
     | MemberWorking
     | MemberIdle
@@ -203,6 +218,7 @@ Event = (
 )
 KINDS: tuple[type[Event], ...] = (
     TeamFounded,
+    TeamDescribed,
     Joined,
     MemberWorking,
     MemberIdle,

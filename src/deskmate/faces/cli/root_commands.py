@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from deskmate.faces.cli import shell_completion
 from deskmate.faces.cli.pages.page_commands import PAGE_COMMANDS
 from deskmate.faces.cli.rewind.rewind_commands import REWIND_COMMANDS
-from deskmate.faces.cli.run_options import headless_options, mode_option, options
+from deskmate.faces.cli.run_options import headless_options, mode_option, options, team_file_option
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
 from deskmate.faces.common.exit_codes import EXIT_CODES_EPILOG
@@ -55,6 +55,9 @@ To enable completion in every new shell, run one of these once:
 """
 
 
+_NEW_TEAM_ONLY = "--team-file starts a new team, so it cannot be used with an existing one."
+
+
 @click.group(
     cls=Speaking,
     epilog=EPILOG + EXIT_CODES_EPILOG,
@@ -75,6 +78,7 @@ To enable completion in every new shell, run one of these once:
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the most recently used team.")
 @click.option("-r", "--resume", "picks", is_flag=True, help="Choose from a list which team to continue.")
+@team_file_option
 @mode_option("You are asked if a call needs permission.")
 @options
 @click.pass_context
@@ -87,6 +91,7 @@ def deskmate(
     new_team: str | None,
     latest: bool,
     picks: bool,
+    team_file: str | None,
     trusts: bool,
     **flags: object,
 ) -> int:
@@ -102,6 +107,8 @@ def deskmate(
         return 0
     if sum(map(bool, (team, new_team, latest, picks))) > 1:
         raise click.UsageError("Choose one of --team, --new-team, --continue and --resume.", ctx)
+    if team_file and (team or latest or picks):
+        raise click.UsageError(_NEW_TEAM_ONLY, ctx)
     if picks and not at_terminal():
         raise click.UsageError("--resume needs a terminal. Use --continue or --team NAME instead.", ctx)
     words = ctx.meta["words"]
@@ -109,6 +116,7 @@ def deskmate(
         raise click.UsageError('The message is empty. Write one, as in: deskmate "where are retries handled?"', ctx)
     if picks:
         return _talk_to_picked(workspace, words, flags, plain=plain, trusts=trusts)
+    flags["team_file"] = team_file
     return _talk(
         workspace, words, team or new_team, flags, continues=latest or team is not None, plain=plain, trusts=trusts
     )
@@ -204,6 +212,7 @@ def _lacks_terminal_ui() -> bool:
     type=click.Path(path_type=Path),
     help="Send this image with the goal. You can repeat this option.",
 )
+@team_file_option
 @headless_options
 @click.pass_context
 def run(
@@ -213,26 +222,31 @@ def run(
     team: str | None,
     new_team: str | None,
     images: tuple[Path, ...],
+    team_file: str | None,
     output: str,
     trusts: bool,
     **flags: object,
 ) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
 
-    Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, and only the answer goes to stdout.
+    Without GOAL, or with -, the goal is read from stdin. With --team-file, GOAL is added to the words of the file, if
+    any. Progress goes to stderr, and only the answer goes to stdout.
     --output json prints one object. --output stream-json prints one for each event, and the result at the end.
     """
-    words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
-    if not words or not words.strip():
+    reads = goal == ("-",) or not (goal or team_file)
+    words = (from_stdin() if reads else " ".join(goal)) or ""
+    if not (words.strip() or team_file):
         raise click.UsageError('The goal is empty. Write one, as in: deskmate run "make the tests pass"', ctx)
     if team and new_team:
         raise click.UsageError("Choose one of --team and --new-team.", ctx)
+    if team_file and team:
+        raise click.UsageError(_NEW_TEAM_ONLY, ctx)
     with importing():
         from deskmate.faces.cli.run_command import carry_out
         from deskmate.faces.common.run_start import request_of
 
-    place = ctx.meta["workspace"]
-    request = request_of(place, bounded(words), team or new_team, flags, continues=team is not None)
+    place, flags["team_file"] = ctx.meta["workspace"], team_file
+    request = request_of(place, bounded(words) or None, team or new_team, flags, continues=team is not None)
     return carry_out(replace(request, images=images), ctx.obj, output=output, trusts=trusts)
 
 

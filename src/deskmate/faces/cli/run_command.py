@@ -51,7 +51,7 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
         for warning in settings.warnings:
             progress.note(error_text(warning, before="deskmate: warning: "))
         consent = consent_of(request.workspace, settings, progress.note, trusts=trusts, asks=False)
-        request = request.with_consent(consent or NO_CONSENT)
+        request = _prepared(request.with_consent(consent or NO_CONSENT), progress)
         progress.note(", ".join(filter(None, [model, _mode_note(request)])))
         stop_signals = StopSignals(progress.note)
         with (
@@ -67,6 +67,19 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
                 # On a terminal, stdout and stderr write to the same place.
                 stderr.drain(PATIENCE_SECONDS)
             return run.end(outcome, model)
+
+
+def _prepared(request: RunRequest, progress: Progress) -> RunRequest:
+    """Return the request with the prompt and the team that its words and its option name. Say what is sent."""
+    if not request.team_file and not (request.goal or "").startswith("/"):
+        return request
+    # Imported here because loading it would slow down every start.
+    from deskmate.faces.common.commands.first_line import prompt_lines, with_command, with_team
+
+    request = with_team(with_command(request))
+    if request.prompt is not None:
+        progress.note("\n".join(prompt_lines(request.prompt)))
+    return request
 
 
 def _mode_note(request: RunRequest) -> str:

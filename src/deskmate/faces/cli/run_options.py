@@ -66,6 +66,15 @@ def work_options(command: Command) -> Command:
     return command
 
 
+def team_file_option(command: Command) -> Command:
+    """Add the option for a team file."""
+    return click.option(
+        "--team-file",
+        metavar="NAME_OR_PATH",
+        help="Start the team that a file describes, such as .deskmate/teams/NAME.toml. See: deskmate teams files",
+    )(command)
+
+
 def mode_option(words: str) -> Callable[[Command], Command]:
     """Return the option of the permission mode. `words`: what happens to calls that need permission."""
     return click.option(

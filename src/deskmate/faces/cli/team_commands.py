@@ -60,6 +60,19 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
 
 
 @teams.command()
+@click.pass_context
+def files(ctx: click.Context, /) -> int:
+    """List the team files, in .deskmate/teams of the workspace and beside your settings file.
+
+    To start the team of one, use: deskmate run --team-file NAME
+    """
+    with importing():
+        from deskmate.faces.cli.output import team_file_output
+
+    return team_file_output.team_files(ctx.meta["workspace"])
+
+
+@teams.command()
 @click.argument("name", nargs=-1, required=True, shell_complete=shell_completion.teams)
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_context

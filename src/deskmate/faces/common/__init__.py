@@ -2,6 +2,7 @@
 
 items               entries, mail, tasks and questions as typed items, the same for every face
 chat                what can be typed in a conversation
+commands            commands from files, in a conversation
 handover            the work of teammates with their own trees, as it is reported
 mentions            what a typed text names, beside its words
 mcp                 MCP servers in a conversation

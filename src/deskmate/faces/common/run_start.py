@@ -31,8 +31,9 @@ def request_of(
     workspace: Path | None, words: str | None, team: str | None, flags: Mapping[str, object], *, continues: bool
 ) -> RunRequest:
     """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
-    settings = app.load(app.environment(), {name: value for name, value in flags.items() if value is not None})
-    return RunRequest(workspace, words, team, settings, continues)
+    given = {name: value for name, value in flags.items() if value is not None}
+    team_file = str(given.pop("team_file", ""))
+    return RunRequest(workspace, words, team, app.load(app.environment(), given), continues, team_file=team_file)
 
 
 def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
@@ -44,12 +45,26 @@ def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:
     request = _with_images(request)
     here = at_terminal()
     consent = consent_of(request.workspace, request.settings, note, trusts=trusts, asks=here)
-    return None if consent is None else replace(request.with_consent(consent), watched=here)
+    if consent is None:
+        return None
+    return _with_files(replace(request.with_consent(consent), watched=here))
 
 
 def next_request(request: RunRequest, words: str) -> RunRequest:
     """Return the request for a new team after the one of a request, with first words, if any."""
-    return _with_images(replace(request, goal=words or None, team=None, continues=False))
+    plain = replace(request, team_file="", described=None, teammates=(), tasks=(), numbered=False)
+    following = replace(plain, goal=words or None, typed="", team=None, continues=False)
+    return _with_files(_with_images(following))
+
+
+def _with_files(request: RunRequest) -> RunRequest:
+    """Return the request with the prompt and the team that its words and its option name."""
+    if not request.team_file and not (request.goal or "").startswith("/"):
+        return request
+    # Imported here because loading it would slow down every start.
+    from deskmate.faces.common.commands.first_line import with_team, with_typed_command
+
+    return with_team(with_typed_command(request))
 
 
 def _with_images(request: RunRequest) -> RunRequest:
@@ -75,11 +90,12 @@ def picked_request(request: RunRequest, team: str | None, *, attaches: bool) -> 
     except Refused as error:
         warn(str(error))
         chosen = None
+    request = replace(request, team_file="", described=None, teammates=(), tasks=(), numbered=False)
     if chosen is not None:
-        return replace(request, goal=None, images=(), team=chosen.name, continues=True), bool(chosen.live)
+        return replace(request, goal=None, typed="", images=(), team=chosen.name, continues=True), bool(chosen.live)
     if team is None:
         return next_request(request, ""), False
-    return replace(request, goal=None, images=(), team=team, continues=True), attaches
+    return replace(request, goal=None, typed="", images=(), team=team, continues=True), attaches
 
 
 def model_of(request: RunRequest) -> str:

@@ -84,7 +84,7 @@ def help_table() -> Table:
     more = {
         "@NAME WORDS": "send a message to a teammate",
         "!COMMAND": "run a command in your shell; the lead gets its output with your next message",
-        "#NOTE": "add a note to the project's notes",
+        "#NOTE": "add a note to the project's notes; #user NOTE: to yours; #team NOTE: to those of teams here",
         "//WORDS, @@WORDS": "send a message that begins with / or @; !! and ## work the same way",
     }
     table = Table.grid(padding=(0, 2, 0, 0))

@@ -21,6 +21,7 @@ from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.chat_lines import FaceActions, Talk
 from deskmate.faces.common.chat.completions import begins_with_path
 from deskmate.faces.common.chat.user_commands import command_in, note_in, without_sign
+from deskmate.faces.common.commands.external_editor import edit_text
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS
 from deskmate.faces.common.mentions.image_paths import begins_with_image
@@ -28,7 +29,6 @@ from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.clipboard import copy
 from deskmate.faces.tui.draft.draft_input import Draft
-from deskmate.faces.tui.draft.external_editor import edit_text
 from deskmate.faces.tui.questions.question_panel import QuestionsPanel
 from deskmate.faces.tui.rewind_screen import DIFF, RewindScreen
 from deskmate.faces.tui.team_screen import TeamScreen
@@ -51,9 +51,10 @@ def addressed(text: str, to: str, workspace: Path) -> str:
 class DeskmateApp(App[None]):
     """A session on a screen.
 
-    `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
-    `theme`: as in the settings. `next_words`: after /clear, what to say first to the next team, if anything. None if no
-    team follows. `picks`: after /resume, the user chooses the team that follows.
+    `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time. `theme`:
+    as in the settings. `typed`: what to carry out first, as if it was typed. `next_words`: after /clear, what to say
+    first to the next team, if anything. None if no team follows. `picks`: after /resume, the user chooses the team that
+    follows.
     """
 
     CSS_PATH = "screen.tcss"
@@ -76,6 +77,7 @@ class DeskmateApp(App[None]):
         keep: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
         theme: str = "auto",
+        typed: str = "",
     ) -> None:
         tell_alt_keys_apart()
         super().__init__(ansi_color=None if wants_colour(environment()) else True)
@@ -83,10 +85,10 @@ class DeskmateApp(App[None]):
         for one in THEMES:
             self.register_theme(one)
         self.theme = theme_for(theme, environment())
-        self._session, self._keep, self._now = session, keep, now
+        self._session, self._keep, self._now, self._typed = session, keep, now, typed
         self._team = TeamScreen(session, feed, before, now)
         watch = self._team.watching.show_command
-        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, watch, picks=True)
+        actions = FaceActions(self.copy_to_clipboard, self._choose_theme, self._edit_text, watch, picks=True)
         self.talk = Talk(session, self._team.cells, actions)
         self.next_words: str | None = None
         self.picks = False
@@ -132,7 +134,9 @@ class DeskmateApp(App[None]):
         await super().on_event(event)
 
     def on_ready(self) -> None:
-        """Take in what was typed while the screen started."""
+        """Take in what was typed before and while the screen started."""
+        if self._typed:
+            self._do(self._carry_out(self._typed))
         early, self._early = self._early or [], None
         for event in early:
             self.post_message(event)
@@ -191,14 +195,17 @@ class DeskmateApp(App[None]):
     async def _edit(self) -> None:
         draft = self._team.query_one(Draft)
         try:
-            # Drawing would spoil what the editor shows.
-            with self.batch_update(), self.suspend():
-                text = await edit_text(draft.whole, environment())
-            draft.replace_all(clean(text))
-        except SuspendNotSupported:
-            self.note("The editor needs a terminal")
+            draft.replace_all(clean(await self._edit_text(draft.whole)))
         except DeskmateError as error:
             self.note(error_text(error, before=""))
+
+    async def _edit_text(self, text: str) -> str:
+        try:
+            # Drawing would spoil what the editor shows.
+            with self.batch_update(), self.suspend():
+                return await edit_text(text, environment())
+        except SuspendNotSupported as error:
+            raise Refused("The editor needs a terminal") from error
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in turn, without blocking the screen. Errors are shown as a note."""

@@ -21,6 +21,7 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD, USER
 from deskmate.errors import DeskmateError
 from deskmate.faces.common.chat.completions import FileList
+from deskmate.faces.common.commands.command_list import CommandList
 from deskmate.faces.common.items.member_items import colours_of, role_of
 from deskmate.faces.tui.draft.draft_input import Draft
 from deskmate.faces.tui.draft.draft_menu import DraftMenu
@@ -111,8 +112,8 @@ class TeamScreen(Screen[None]):
         with Vertical(id="foot"):
             yield SearchLine(id="search")
             yield (menu := DraftMenu(id="menu"))
-            files = FileList(self._session.find)
-            yield Draft(self._before, menu, self._mentioned, files, self._turn_to_next, id="draft")
+            files, custom = FileList(self._session.find), CommandList(self._session)
+            yield Draft(self._before, menu, self._mentioned, files, custom, self._turn_to_next, id="draft")
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:

@@ -92,8 +92,9 @@ class _Visit:
 
     async def _show(self, session: TeamSession, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
+        theme, typed = self._request.settings.theme, self._request.typed
         self._screen = screen = DeskmateApp(
-            session, feed, before=history.before, keep=history.keep, theme=self._request.settings.theme
+            session, feed, before=history.before, keep=history.keep, theme=theme, typed=typed
         )
         if self._attaches:
             self.note(attached_note(session))

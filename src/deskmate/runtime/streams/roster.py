@@ -17,6 +17,7 @@ from deskmate.core.team.roster_records import (
     PolicySet,
     RosterLossAccepted,
     StatusRecord,
+    TeamDescribed,
     TeamFounded,
 )
 from deskmate.core.team.spending import crowded
@@ -44,6 +45,10 @@ class Roster:
         """Create the team with its lead. Raises Refused if it was created before."""
         event = TeamFounded(team=team, description=description, home=home, at=self._writer.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
+
+    async def describe(self, file: str, text: str, words: str) -> None:
+        """Record the file that the team is made from, and what its lead is told first."""
+        await self._decide(TeamDescribed(file=file, text=text, words=words, at=self._writer.clock.timestamp()))
 
     async def found_fork(self, team: str, fork_of: str, copied: int) -> None:
         """Create the team with a lead that has entries of another team. Raises Refused if it was created before."""

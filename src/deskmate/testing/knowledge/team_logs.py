@@ -18,7 +18,7 @@ from deskmate.core.agent.memory import Memory, remember
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, is_call
 from deskmate.core.log.records import STAMP_KEYS, Item, Record
-from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, base_tools_of
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.prompt.system_prompt import EDITING, brief
 from deskmate.core.team import board_fold, roster_fold
@@ -131,8 +131,8 @@ class Asker:
             return owner if owner and owner.here else None
         tools = self._started.made_of.get("tools", ()) if self._started else ()
         agent_type = AgentType.GENERAL if EDITING & {*tools} else AgentType.EXPLORE
-        base = tuple(tool for tool in tools_of(AgentKind.SUBAGENT, agent_type) if tool in tools)
-        limited = None if base == tools_of(AgentKind.SUBAGENT, agent_type) else base
+        base = tuple(tool for tool in base_tools_of(agent_type) if tool in tools)
+        limited = None if base == base_tools_of(agent_type) else base
         return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, WORKING, base_tools=limited)
 
     def has_made(self, prompt: Prompt) -> bool:

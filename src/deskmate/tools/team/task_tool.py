@@ -127,6 +127,7 @@ def _joined(arguments: TaskToolArguments, profile: AgentProfile, context: ToolCo
         custom_type=custom or None,
         instructions=profile.prompt or None,
         tools=profile.tools,
+        skills=profile.skills,
         colour=profile.colour,
         role=arguments.role or custom,
         prompt=arguments.prompt,

@@ -53,7 +53,7 @@ class NotBegun(ToolError):
 class CommandSandbox:
     """The sandbox for commands of one workspace. `user`: the user's variables, which say where git's settings are.
 
-    `shown`: the team's records that commands may read nevertheless.
+    `shown`: the team's records, and folders of skills, that commands may read nevertheless.
     """
 
     sandbox: Sandbox
@@ -67,7 +67,8 @@ class CommandSandbox:
         found = self._found()
         with self.watched(found.guards) as watch:
             mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
-            mounts += (Mount(str(path), Way.READ) for path in self.shown)
+            # A folder that is gone cannot be mounted.
+            mounts += (Mount(str(path), Way.READ) for path in self.shown if path.exists())
             watch.also(_Replaced([*(guard.path for guard in found.guards), *found.links]))
             yield [*self.sandbox.words(mounts), "--chdir", str(self.root)], watch
 

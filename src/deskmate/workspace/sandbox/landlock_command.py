@@ -140,6 +140,7 @@ def _rules(command_sandbox: CommandSandbox, environ: Mapping[str, str], scratch:
     yield from (LandlockRule(path, Right.READ) for path in _around("/", masked))
     yield from (LandlockRule(path, Right.READ) for path, way in shown.items() if way is Way.READ)
     yield from (LandlockRule(path, Right.WRITE) for path, way in shown.items() if way is Way.WRITE)
+    yield from (LandlockRule(str(path), Right.READ) for path in command_sandbox.shown if path.exists())
     yield from (LandlockRule(f"/dev/{name}", Right.USE_DEVICE) for name in _DEVICES)
     yield from (
         LandlockRule(str(path), Right.WRITE)

@@ -30,7 +30,10 @@ _SECONDS = 300.0
 
 
 class TeamTrees:
-    """The trees of one team. `places`: of all teams of this workspace, whose folder has the team's records."""
+    """The trees of one team. `places`: of all teams of this workspace, whose folder has the team's records.
+
+    `skills`: folders with the files of skills, which members can read.
+    """
 
     def __init__(
         self,
@@ -41,9 +44,11 @@ class TeamTrees:
         sandbox: Sandbox,
         redaction: Redaction,
         setup: TreeSetup = NO_SETUP,
+        skills: tuple[Path, ...] = (),
     ) -> None:
         self._places, self._team, self._records = places, team, records
         self._environ, self._sandbox, self._redaction, self._setup = environ, sandbox, redaction, setup
+        self._skills = skills
         self.branch = TeamBranch(places.git, team)
 
     def folder(self, member: str) -> Path:
@@ -174,4 +179,5 @@ class TeamTrees:
             redaction=self._redaction,
             records=self._records,
             readable=(self._places.repository,),
+            skills=self._skills,
         )

@@ -4,6 +4,7 @@ team_output        teams, board, inbox, cost
 tail_output        a member's transcript, followed
 action_output      send, stop, and changes to the board
 agent_type_output  the types of agents that the lead can start
+team_file_output   teams that are described in files
 doctor_output      checks, and what to do about them
 json_output        results for programs
 """

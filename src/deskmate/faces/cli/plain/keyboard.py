@@ -30,6 +30,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from deskmate.app import environment
 from deskmate.faces.cli.plain.word_completer import WordCompleter
 from deskmate.faces.common.chat.completions import FileList, word_at
+from deskmate.faces.common.commands.command_list import CommandList
+from deskmate.faces.common.commands.external_editor import edit_text
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, clipboard_sequence
 
@@ -63,16 +65,19 @@ class Keyboard(OutputStream):
         return columns or _COLUMNS, rows or _ROWS
 
     @contextmanager
-    def open(self, past: Iterable[str], names: Callable[[], Iterable[str]], files: FileList) -> Iterator["InputLine"]:
+    def open(
+        self, past: Iterable[str], names: Callable[[], Iterable[str]], files: FileList, custom: CommandList
+    ) -> Iterator["InputLine"]:
         """Let the user type, with earlier texts in the history. The terminal is restored at the end.
 
-        `names`: returns the names that complete an @. `files`: the files that do.
+        `names`: returns the names that complete an @. `files`: the files that do. `custom`: the commands from files.
         """
         loop = asyncio.get_running_loop()
         # prompt_toolkit removes its own handler after each text. If it were the only one, the event loop would no
         # longer be woken by signals.
         loop.add_signal_handler(signal.SIGWINCH, lambda: None)
-        prompt = InputLine(self, past, WordCompleter(self._commands, names, files, self.put), colour=self._colour)
+        completer = WordCompleter(self._commands, names, files, custom, self.put)
+        prompt = InputLine(self, past, completer, colour=self._colour)
         self._loop = loop
         try:
             # Also between two texts: what is typed meanwhile must not be echoed or changed.
@@ -110,6 +115,16 @@ class Keyboard(OutputStream):
         with self._turn_to_print:
             text, self._lines = "".join(self._lines), []
         super().put(text)
+
+    async def edit(self, text: str) -> str:
+        """Open a text in the user's editor and return what was saved. Raises Refused."""
+        typing = termios.tcgetattr(self.number)
+        self.drain(PATIENCE_SECONDS)
+        termios.tcsetattr(self.number, termios.TCSANOW, self._found)
+        try:
+            return await edit_text(text, environment())
+        finally:
+            termios.tcsetattr(self.number, termios.TCSANOW, typing)
 
     def suspend(self) -> None:
         """Stop the process until the shell continues it, with the terminal as it was found."""

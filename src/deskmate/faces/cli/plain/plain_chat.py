@@ -30,6 +30,7 @@ from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import subject_line
 from deskmate.faces.common.chat.user_alerts import UserAlerts
 from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.commands.command_list import CommandList
 from deskmate.faces.common.error_log import error_text, logging_to
 from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
@@ -68,7 +69,7 @@ def _at_keyboard(request: RunRequest, attaches: bool) -> int:
             return keyboard.size[0]
 
         progress = Progress(keyboard, terminal=False, colour=request.settings.colour, cells=cells)
-        actions = FaceActions(copy=keyboard.copy, picks=True)
+        actions = FaceActions(copy=keyboard.copy, edit=keyboard.edit, picks=True)
         while True:
             teller = Teller(progress, progress.note, streams=True)
             interrupt_key = InterruptKey(progress.note, keyboard.restore)
@@ -89,7 +90,7 @@ def _in_a_pipe(request: RunRequest) -> int:
         if sys.stdin.isatty():
             progress.note("Type one message per line. /help lists commands, /quit leaves")
         # Start nothing if there is nothing to say.
-        first = None if request.goal else first_piped()
+        first = None if request.goal else request.typed or first_piped()
         interrupt_key = InterruptKey(progress.note)
         with OutputStream(sys.stdout, alarm=interrupt_key.pull) as stdout:
             # On a terminal both streams write to the same place, so only one is used.
@@ -177,11 +178,13 @@ class _Conversation:
             self._progress.note(attached_note(session))
         history = InputHistory.of_user(app.environment())
         alerts = UserAlerts(session, keyboard.draw, self._progress.note, app.environment())
-        files = FileList(session.find)
-        with keyboard.open(self._past(history), partial(_here, session), files) as prompt, closing(alerts):
+        files, custom = FileList(session.find), CommandList(session)
+        with keyboard.open(self._past(history), partial(_here, session), files, custom) as prompt, closing(alerts):
             self._watch(session, talk, lambda: prompt.is_typing)
             session.listen(alerts.look)
             alerts.look()
+            if self._request.typed:
+                await self._do(talk, self._request.typed)
             while (text := await prompt.next()) is not None:
                 if text.strip():
                     self._keep(history, text)

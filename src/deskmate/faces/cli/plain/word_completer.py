@@ -8,12 +8,13 @@ from prompt_toolkit.document import Document
 from deskmate.core.log.names import ALL
 from deskmate.errors import ToolError
 from deskmate.faces.common.chat.completions import FileList, file_completions, word_at
+from deskmate.faces.common.commands.command_list import CommandList, command_about
 
 
 class WordCompleter(Completer):
     """Completes a slash command, a name or a file after @, and names after a slash command.
 
-    `tell`: prints a line if the files cannot be listed.
+    `custom`: the commands from files. `tell`: prints a line if the files cannot be listed.
     """
 
     def __init__(
@@ -21,9 +22,11 @@ class WordCompleter(Completer):
         commands: Mapping[str, str],
         names: Callable[[], Iterable[str]],
         files: FileList,
+        custom: CommandList,
         tell: Callable[[str], None],
     ) -> None:
         self._commands, self._names, self._files, self._tell = commands, names, files, tell
+        self._custom = custom
         self._listed: list[str] = []
         self._is_told = False
 
@@ -36,7 +39,8 @@ class WordCompleter(Completer):
             word = text[typed.start :]
             words = {**{f"@{name}": "" for name in self._names()}, f"@{ALL}": "everybody on the team"}
         elif not blank and word.startswith("/"):
-            words = {f"/{name}": about for name, about in self._commands.items()}
+            custom = {name: command_about(one) for name, one in self._custom.usable.items()}
+            words = {f"/{name}": about for name, about in {**self._commands, **custom}.items()}
         else:
             words = dict.fromkeys(self._names(), "") if before.startswith("/") else {}
         # A menu that nobody asked for opens only after a first letter.
@@ -54,6 +58,8 @@ class WordCompleter(Completer):
         typed = word_at(document.text_before_cursor)
         if typed is not None and typed.sign == "@":
             await self._list(typed.rest)
+        elif typed is not None and not typed.rest:
+            await self._custom.load()
         for one in self.get_completions(document, complete_event):
             yield one
 

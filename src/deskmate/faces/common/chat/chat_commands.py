@@ -69,6 +69,14 @@ _SETTINGS = (
     ChatCommand("config", "/config", "show the settings, and where each is set", aliases=("settings",)),
 )
 _CONVERSATION = (
+    ChatCommand("init", "/init [WORDS]", "let the lead write or improve AGENTS.md", most=None),
+    ChatCommand(
+        "memory",
+        "/memory [edit] [SCOPE]",
+        "show the notes that new teams get and where they are, or edit them; SCOPE: user, project or team",
+        most=2,
+    ),
+    ChatCommand("run", "/run", "run the shell commands of the custom command that waits, and send it"),
     ChatCommand("status", "/status", "show the team, model, mode, context, cost and workspace"),
     ChatCommand("context", "/context [NAME]", "show how full a member's context is, and with what", most=1),
     ChatCommand("cost", "/cost", "show what the team has used and spent", aliases=("usage",)),

@@ -4,32 +4,20 @@ Faces with a conversation call `await Talk(session).carry_out(line)` and show th
 can be typed. `deskmate.app.session` does the work.
 """
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
-from deskmate.app.parts.hook_parts import list_hooks
-from deskmate.app.parts.usable_types import list_types
+from deskmate.core.commands.command_words import TypedCommand
 from deskmate.core.log.names import ALL, LEAD, USER
-from deskmate.core.prompt.user_frames import UserCommand, UserFile
+from deskmate.core.prompt.user_frames import UserCommand
 from deskmate.errors import DeskmateError, Refused
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
-from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named, unknown_command
+from deskmate.faces.common.chat.chat_commands import COMMANDS, command_named
 from deskmate.faces.common.chat.completions import begins_with_path, is_path
-from deskmate.faces.common.chat.export_commands import diff_lines, export, last_answer
+from deskmate.faces.common.chat.export_commands import export, last_answer
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
 from deskmate.faces.common.chat.question_text import short_answer
-from deskmate.faces.common.chat.status_commands import (
-    agent_type_lines,
-    config_lines,
-    context_lines,
-    doctor_lines,
-    status_lines,
-)
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
 from deskmate.faces.common.chat.user_commands import (
     UserCommands,
@@ -38,22 +26,24 @@ from deskmate.faces.common.chat.user_commands import (
     note_in,
     without_sign,
 )
+from deskmate.faces.common.commands.cell_lines import Lines, cell_lines, plain_lines
+from deskmate.faces.common.commands.command_help import unknown_command
+from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPrompt
+from deskmate.faces.common.commands.look_commands import LookCommands
+from deskmate.faces.common.commands.memory_command import memory_lines
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.merge_question import MergeQuestion
-from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
-from deskmate.faces.common.hooks.hook_lines import hook_lines
-from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
-from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.common.handover.tree_reports import merge_lines
+from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
 from deskmate.faces.common.mentions.image_paths import begins_with_image, images_in
+from deskmate.faces.common.mentions.server_resources import read_resources, resources_named
 from deskmate.faces.common.rewind.rewind_command import rewind_lines
-from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
-from deskmate.queries.member_view import look_at_inbox
-from deskmate.queries.team_view import look_at_cost
 
 if TYPE_CHECKING:
     from deskmate.app.sessions.team_session import TeamSession
+    from deskmate.app.user_answers import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +66,18 @@ class Feedback:
 class FaceActions:
     """What only a face can do. `copy`: puts a text on the clipboard. `theme`: sets a theme, or lists them for "".
 
-    None: the face cannot do that. Both raise Refused. `watch`: shows a command of the user while it runs. `picks`: the
-    user can choose another team from a list.
+    `edit`: opens a text in the user's editor and returns what was saved. None: the face cannot do that. All raise
+    Refused. `watch`: shows a command of the user while it runs. `picks`: the user can choose another team from a list.
     """
 
     copy: Callable[[str], None] | None = None
     theme: Callable[[str], list[str]] | None = None
+    edit: Callable[[str], Awaitable[str]] | None = None
     watch: Callable[[UserCommand], None] | None = None
     picks: bool = False
 
 
 NO_ACTIONS = FaceActions()
-Lines: TypeAlias = "list[CleanLine]"
 
 
 class Talk:
@@ -106,6 +96,8 @@ class Talk:
         self._session, self._cells, self._actions = session, cells, actions
         self.answers, self.commands = TypedAnswers(session), UserCommands(session.workspace)
         self.merges = MergeQuestion(session)
+        self._sender = CommandSender(session, self.commands)
+        self._looks = LookCommands(session, cells, self.answers, self._sender)
 
     async def carry_out(self, line: str) -> Feedback:
         """Carry out a typed line. If that is not possible, nothing changes and the feedback says why."""
@@ -113,7 +105,7 @@ class Talk:
         try:
             return self._ending(text) or Feedback(tuple(await self._carry_out(text)))
         except DeskmateError as error:
-            return Feedback(tuple(line for text in error_lines(error) for line in _plain(text)), refused=True)
+            return Feedback(tuple(line for text in error_lines(error) for line in plain_lines(text)), refused=True)
         finally:
             self.answers.text_ended()
 
@@ -122,7 +114,7 @@ class Talk:
     async def _carry_out(self, text: str) -> Lines:
         workspace = self._session.workspace
         begins = begins_with_image(text, workspace) or begins_with_file(text, workspace, self._names)
-        if begins or (text.startswith("@") and self._resources(text.split(maxsplit=1)[0])):
+        if begins or (text.startswith("@") and resources_named(text.split(maxsplit=1)[0], self._session.servers)):
             return await self._speak(text, LEAD)
         if (said := without_sign(text)) != text:
             return await self._speak(said, LEAD)
@@ -133,12 +125,12 @@ class Talk:
         if command := command_in(text):
             return await self._run(command)
         if note := note_in(text):
-            return _lines(await self.commands.note(note))
+            return cell_lines(await self.commands.note(note, self._session.settings))
         return await self._speak(text, LEAD) if text else []
 
     async def _run(self, command: str) -> Lines:
         if self._actions.watch is None:
-            return _lines(command_lines(await self.commands.run(command)))
+            return cell_lines(command_lines(await self.commands.run(command)))
         await self.commands.run(command, self._actions.watch)
         return []
 
@@ -158,7 +150,7 @@ class Talk:
             if images_in(words, self._session.workspace):
                 raise Refused("Images can be sent to one member only", "To send them to the lead, leave out @all.")
             reached = await self._session.say_to_all(words)
-            return _plain(f"said to {', '.join(reached)}")
+            return plain_lines(f"said to {', '.join(reached)}")
         return await self._speak(words, name)
 
     @property
@@ -166,45 +158,49 @@ class Talk:
         """What means somebody on the team after an `@`, even if a file has the same name."""
         return {ALL, *(member.name for member in self._session.members)}
 
-    def _resources(self, text: str) -> tuple[tuple[str, str], ...]:
-        """Return the resources of MCP servers that a text names. Without servers, nothing of this is imported."""
-        if self._session.servers is None:
-            return ()
-        from deskmate.faces.common.mcp.mcp_mentions import resources_in
+    async def _send(self, ready: ReadyPrompt | list[str]) -> Lines:
+        """Send a prompt to the lead, and return lines about it. Return the lines of a question as they are."""
+        if isinstance(ready, list):
+            return cell_lines(ready)
+        sent = await self._speak(ready.prompt.words, LEAD, ready.frames)
+        return [*cell_lines(ready.lines(whole=self._actions.watch is None)), *sent]
 
-        return resources_in(text, self._session.servers)
-
-    async def _read(self, resources: tuple[tuple[str, str], ...]) -> tuple[tuple[UserFile, ...], tuple[str, ...]]:
-        if not resources or self._session.servers is None:
-            return (), ()
-        from deskmate.faces.common.mcp.mcp_mentions import attached_resources
-
-        return await attached_resources(resources, self._session.servers)
-
-    async def _speak(self, words: str, to: str) -> Lines:
-        """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
-        images = images_in(words, self._session.workspace)
-        paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
-        resources = self._resources(words) if to == LEAD else ()
-        short = None if images or paths or resources else short_answer(words)
+    async def _answered(self, words: str, short: "tuple[Answer, str] | None", to: str) -> Lines | None:
+        """Return the lines about an answer if the words are one: about finished work, or `short`, to an agent."""
         if to == LEAD and not self._session.questions and (merged := await self.merges.answer(words)) is not None:
             return merged
-        if short and (answered := await self.answers.answer_short(*short, to)) is not None:
-            return _lines(answered)
+        answered = await self.answers.answer_short(*short, to) if short else None
+        return None if answered is None else cell_lines(answered)
+
+    async def _speak(self, words: str, to: str, frames: tuple[str, ...] | None = None) -> Lines:
+        """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open.
+
+        `frames`: what else a command from a file sends. Its words answer nothing.
+        """
+        images = images_in(words, self._session.workspace)
+        paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
+        resources = resources_named(words, self._session.servers) if to == LEAD else ()
+        short = None if images or paths or resources or frames is not None else short_answer(words)
+        if frames is None and (answered := await self._answered(words, short, to)) is not None:
+            return answered
         files = await self._session.mentioned(paths)
-        of_servers, missing = await self._read(resources)
-        frames = (file.frame for file in (*files.attached, *of_servers))
-        content = self.commands.with_news(words, *frames) if to == LEAD else words
+        of_servers, missing = await read_resources(resources, self._session.servers)
+        added = (*(frames or ()), *(file.frame for file in (*files.attached, *of_servers)))
+        content = self.commands.with_news(words, *added) if to == LEAD else words
         await self._session.say(content, to=to, images=images)
         if to == LEAD:
             self.commands.told()
         # A face that shows what the user does shows the message with its files.
         attached = (*files.attached, *of_servers) if self._actions.watch is None else ()
         told = [*(f"attached {file.path}, {file.lines}" for file in attached), *files.left_out, *missing]
-        said: Lines = _lines(told) if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
+        said: Lines = (
+            cell_lines(told)
+            if to == LEAD
+            else [(Cell("said to "), Cell(to, colours_of(self._session.members).get(to)))]
+        )
         if short and (unanswered := self.answers.unanswered(to)):
-            said = _lines(unanswered)
-        return [*said, *_lines(self.answers.still_open(to)), *self._capped(to)]
+            said = cell_lines(unanswered)
+        return [*said, *cell_lines(self.answers.still_open(to)), *self._capped(to)]
 
     def _ending(self, text: str) -> Feedback | None:
         """Return the feedback for a command that ends the conversation, or None for any other text."""
@@ -233,17 +229,17 @@ class Talk:
 
             return await self._speak(await prompt_message(name, rest, self._session), LEAD)
         if command is None:
-            raise unknown_command(name)
+            return await self._send(await self._prepared(TypedCommand(name, rest.strip())))
         words = rest.split()
         if not command.fits(words):
             raise usage_error(command)
         match command.name:
             case "yes" | "always" | "no" as answer:
-                return _lines(await self.answers.answer(answer, rest))
+                return cell_lines(await self.answers.answer(answer, rest))
             case "mode":
-                return _lines(await mode_lines(self._session, rest))
+                return cell_lines(await mode_lines(self._session, rest))
             case "delegate":
-                return _lines(await delegate_lines(self._session, rest))
+                return cell_lines(await delegate_lines(self._session, rest))
             case "interrupt" | "resume" | "stop" as deed:
                 return await self._direct(deed, words[0] if words else LEAD)
             case "model":
@@ -251,84 +247,32 @@ class Talk:
             case "budget":
                 return await self._budget(words)
             case "theme":
-                return _lines(self._theme(rest))
+                return cell_lines(self._theme(rest))
             case "copy":
                 return await self._copy()
             case "export":
-                return _plain(f"written to {await export(self._session, rest)}")
+                return plain_lines(f"written to {await export(self._session, rest)}")
             case "merge":
-                return _lines(await merge_lines(self._session))
+                return cell_lines(await merge_lines(self._session))
             case "rewind":
                 return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
+            case "init":
+                return await self._send(await self._prepared(TypedCommand(command.name, rest.strip())))
+            case "memory":
+                return cell_lines(await memory_lines(self._session, words, self._actions.edit))
+            case "run":
+                return await self._send(await self._sender.go_on())
             case "compact":
                 await self._session.make_room(rest)
-                return _plain("The lead's conversation will be summarised as soon as no tool call is running")
+                return plain_lines("The lead's conversation will be summarised as soon as no tool call is running")
             case shown:
-                return await self._show(shown, words)
+                return await self._looks.lines(shown, words)
 
-    # -- what is shown ----------------------------------------------------------------------------
-
-    async def _show(self, name: str, words: list[str]) -> Lines:
-        session, sheet = self._session, Sheet(self._cells(), colour=False)
-        match name:
-            case "status":
-                return _lines(await status_lines(session))
-            case "context":
-                return await context_lines(session, words[0] if words else LEAD, sheet)
-            case "agents":
-                members = member_lines(session.team, self._members, sheet, time.time())
-                listed = await anyio.to_thread.run_sync(
-                    list_types, session.workspace, session.settings, session.consent
-                )
-                return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
-            case "hooks":
-                found = await anyio.to_thread.run_sync(list_hooks, session.workspace, session.settings, session.consent)
-                return hook_lines(found, sheet)
-            case "config":
-                return _lines(config_lines(session))
-            case "mcp":
-                from deskmate.faces.common.mcp.mcp_lines import mcp_lines
-
-                return _lines(await mcp_lines(session, words))
-            case "doctor":
-                return _lines(await doctor_lines(session, sheet.cells))
-            case "diff":
-                return await self._diff(words[0] if words else "")
-            case "team":
-                return member_lines(session.team, self._members, sheet, time.time())
-            case "tasks":
-                lines = board_lines(session.team, session.board, self._colours, sheet)
-                at_home = session.home_board
-                return [*lines, *(board_lines(session.home, at_home, self._colours, sheet) if at_home else [])]
-            case "conflicts":
-                return conflict_lines(session.team, session.board, sheet)
-            case "inbox":
-                look = partial(look_at_inbox, session.workspace, *session.place_of(words[0] if words else LEAD))
-                seen = await anyio.to_thread.run_sync(look)
-                return [*inbox_lines(seen, time.time()), *_damage(seen.damage)]
-            case "cost":
-                cost = await anyio.to_thread.run_sync(look_at_cost, session.workspace, session.team)
-                return [*cost_lines(cost, sheet), *_damage(cost.damage)]
-            case "questions":
-                shown = [line for one in session.questions for line in self.answers.question(one)]
-                return shown or _plain("No question is open")
-            case _:
-                return _help(sheet)
-
-    async def _diff(self, wanted: str) -> Lines:
-        """Return the changes in the branch of the team, if it has one, and what members changed in the user's files."""
-        branch = await branch_lines(self._session, wanted)
-        if branch is None:
-            return _lines(await diff_lines(self._session, wanted))
-        return branch
-
-    @property
-    def _members(self) -> list[MemberItem]:
-        return member_items(self._session.members, self._session.board, self._session.spending)
-
-    @property
-    def _colours(self) -> dict[str, str]:
-        return colours_of(self._session.members)
+    async def _prepared(self, typed: TypedCommand) -> ReadyPrompt | list[str]:
+        custom = await self._sender.named(typed.name)
+        if custom is None:
+            raise unknown_command(typed.name, self._sender.list.listed)
+        return await self._sender.begin(custom, typed)
 
     # -- what is changed --------------------------------------------------------------------------
 
@@ -337,37 +281,37 @@ class Talk:
         match deed:
             case "interrupt":
                 await session.interrupt(name)
-                return _plain(f"{name} was interrupted. It waits until you write to it")
+                return plain_lines(f"{name} was interrupted. It waits until you write to it")
             case "resume":
                 if capped := self._capped(name):
                     return capped
                 await session.go_on(name)
-                return _plain(f"{name} continues")
+                return plain_lines(f"{name} continues")
             case _:
                 await session.stop(name)
-                return _plain(f"{name} was asked to leave. To see whether it has: /team")
+                return plain_lines(f"{name} was asked to leave. To see whether it has: /team")
 
     def _capped(self, name: str) -> Lines:
         """Return a line naming the cap that keeps a member from answering, if there is one."""
         why = self._session.capped(name)
-        return _plain(parked_line(name, why)) if why else []
+        return plain_lines(parked_line(name, why)) if why else []
 
     async def _budget(self, words: list[str]) -> Lines:
         if len(words) == 1:
             raise usage_error(COMMANDS["budget"])
-        return _lines(await set_cap(self._session, *words) if words else budget_lines(self._session))
+        return cell_lines(await set_cap(self._session, *words) if words else budget_lines(self._session))
 
     def _model(self, name: str) -> Lines:
         if not name:
-            return _plain(f"model: {self._session.model}")
-        return _plain(f"model from now on: {self._session.choose_model(name)}")
+            return plain_lines(f"model: {self._session.model}")
+        return plain_lines(f"model from now on: {self._session.choose_model(name)}")
 
     async def _copy(self) -> Lines:
         if self._actions.copy is None:
             raise Refused("Copying needs the terminal UI or a terminal", "To write the conversation to a file: /export")
         text = await last_answer(self._session)
         self._actions.copy(text)
-        return _plain(f"copied the lead's last answer, {len(text):,} characters")
+        return plain_lines(f"copied the lead's last answer, {len(text):,} characters")
 
     def _theme(self, name: str) -> list[str]:
         if self._actions.theme is None:
@@ -379,27 +323,3 @@ def _parted(text: str) -> tuple[str, str]:
     """Return the first word of a text, and the rest as it was typed."""
     word, *rest = text.split(None, 1) or [""]
     return word, rest[0] if rest else ""
-
-
-def _lines(texts: Iterable[str]) -> Lines:
-    return [line for text in texts for line in _plain(text) or [()]]
-
-
-def _plain(text: str) -> Lines:
-    return [(Cell(line),) for line in clean(text).splitlines()]
-
-
-def _damage(damage: tuple[str, ...]) -> Lines:
-    return [(Cell(one_line(f"damaged: {words}")),) for words in damage]
-
-
-def _help(sheet: Sheet) -> Lines:
-    words = [["WORDS", "send a message to the lead"], ["@NAME WORDS", "send a message to a teammate"]]
-    words.append(["@all WORDS", "send a message to everybody on the team"])
-    words.append(["@FILE", "attach a file of the workspace, anywhere in a message to the lead"])
-    rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
-    rows += [["!COMMAND", "run a command in your shell; the lead gets its output with your next message"]]
-    rows += [["#NOTE", "add a note to the project's notes"]]
-    return sheet.lines(
-        [*rows, ["//WORDS, @@WORDS", "send a message that begins with / or @; !! and ## work the same way"]], gives=1
-    )

@@ -48,12 +48,16 @@ def word_at(before: str) -> TypedWord | None:
     return TypedWord(found.start(), "@", found.group()[1:]) if found else None
 
 
-def command_completions(typed: str) -> list[Completion]:
-    """Return the commands that fit, those that begin with the typed letters first."""
+def command_completions(typed: str, custom: Iterable[tuple[str, str, str]] = ()) -> list[Completion]:
+    """Return the commands that fit, those that begin with the typed letters first.
+
+    `custom`: name, usage and description of the commands from files.
+    """
     found = [
         Completion(command.usage, f"/{name}{' ' if command.most != 0 else ''}", command.about, not command.least)
         for name, command in COMMANDS.items()
     ]
+    found += [Completion(usage, f"/{name} ", about, True) for name, usage, about in custom]
     return _ranked(typed, found, lambda one: one.insert[1:].strip())
 
 

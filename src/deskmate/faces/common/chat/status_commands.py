@@ -10,7 +10,7 @@ from deskmate.app import choose_model
 from deskmate.app.parts.provider_models import window_of
 from deskmate.app.parts.usable_types import ListedTypes
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import AgentType, base_tools_of
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.context_use import ContextUse, context_use
 from deskmate.core.team.status import Parked
@@ -87,8 +87,7 @@ def _share(tokens: int, window: int) -> str:
 def agent_type_lines(listed: ListedTypes, sheet: Sheet) -> list[CleanLine]:
     """Return the agent types: those that are built in, those of files, and what is wrong with other files."""
     rows = [
-        [agent_type.value, f"{about} ({', '.join(tools_of(AgentKind.SUBAGENT, agent_type))})"]
-        for agent_type, about in _TYPES.items()
+        [agent_type.value, f"{about} ({', '.join(base_tools_of(agent_type))})"] for agent_type, about in _TYPES.items()
     ]
     lines = sheet.lines(rows, gives=1)
     for profile in listed.trusted:
@@ -105,6 +104,7 @@ def agent_type_lines(listed: ListedTypes, sheet: Sheet) -> list[CleanLine]:
 def _type_lines(profile: AgentProfile, origin: str, sheet: Sheet) -> list[CleanLine]:
     tools = "all" if profile.tools is None else ", ".join(profile.tools) or "none for files and commands"
     facts = [f"tools: {tools}", f"model: {profile.model or 'that of the team'}"]
+    facts += [] if profile.skills is None else [f"skills: {', '.join(profile.skills) or 'none'}"]
     facts += [f"mode: {profile.mode}, or that of the lead if it is narrower"] if profile.mode else []
     notes = [(Cell(f"  note: {one_line(flaw)}"),) for flaw in profile.flaws]
     head = sheet.lines([[Cell(profile.name, profile.colour), origin]], gives=1)

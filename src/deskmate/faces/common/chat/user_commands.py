@@ -6,8 +6,9 @@ The lead gets it as data in a frame, which nothing inside can close.
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
 from typing import NoReturn
@@ -16,7 +17,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import Process
 
-from deskmate.app import environment, redaction_of, state_folder
+from deskmate.app import Settings, environment, redaction_of
 from deskmate.core.prompt.user_frames import UserCommand, UserNote
 from deskmate.errors import Refused
 from deskmate.faces.common.items.transcript_items import COMMAND_LINES
@@ -24,6 +25,7 @@ from deskmate.faces.common.items.transcript_items import COMMAND_LINES
 # What is told to the lead.
 TOLD_CHARACTERS = 16_000
 _MOST_TOLD = 10
+SCOPES = ("user", "project", "team")
 _KEPT_BYTES = 256 * 1024
 # Something that was left running may keep the output open.
 _REST_SECONDS = 0.5
@@ -36,10 +38,24 @@ def command_in(text: str) -> str:
     return "" if text.startswith("!!") or not text.startswith("!") else text[1:].strip()
 
 
-def note_in(text: str) -> str:
-    """Return the note that a text asks for, or an empty string. `#3` is a task, and several lines are a text."""
+@dataclass(frozen=True, slots=True)
+class ScopedNote:
+    """A note, and whose notes it goes to: `user`, `project` or `team`."""
+
+    scope: str
+    text: str
+
+
+def note_in(text: str) -> ScopedNote | None:
+    """Return the note that a text asks for, or None. `#3` is a task, and several lines are a text.
+
+    `#user WORDS` and `#team WORDS` choose the scope. With a space after the sign, all is words.
+    """
     body = text[1:].strip()
-    return "" if not text.startswith("#") or text[1:2].isdecimal() or body.startswith("#") or "\n" in text else body
+    if not text.startswith("#") or text[1:2].isdecimal() or not body or body.startswith("#") or "\n" in text:
+        return None
+    scope, _, words = text[1:].partition(" ")
+    return ScopedNote(scope, words.strip()) if scope in SCOPES and words.strip() else ScopedNote("project", body)
 
 
 def without_sign(text: str) -> str:
@@ -55,6 +71,7 @@ class UserCommands:
         self._untold: deque[str] = deque(maxlen=_MOST_TOLD)
         self._running: Process | None = None
         self._asked_to_stop = False
+        self._scope: anyio.CancelScope | None = None
 
     def with_news(self, words: str, *frames: str) -> str:
         """Return a message to the lead, with what it was not told yet and with other frames."""
@@ -68,8 +85,20 @@ class UserCommands:
         """Tell the lead with the next message what the user did."""
         self._untold.append(replace(command, output=_last(command.output)).frame)
 
+    @contextmanager
+    def stops(self, scope: anyio.CancelScope) -> Iterator[None]:
+        """Let the user stop other work in the same way: `stop` cancels its scope."""
+        self._scope = scope
+        try:
+            yield
+        finally:
+            self._scope = None
+
     def stop(self) -> bool:
         """Stop the running command, the second time by force. Return whether there is one."""
+        if self._scope is not None:
+            self._scope.cancel()
+            return True
         if self._running is None:
             return False
         number = signal.SIGKILL if self._asked_to_stop else signal.SIGTERM
@@ -81,14 +110,14 @@ class UserCommands:
             return False
         return True
 
-    async def note(self, text: str) -> list[str]:
-        """Add a note to the notes of the project. Return the lines to show. Raises Refused."""
+    async def note(self, note: ScopedNote, settings: Settings) -> list[str]:
+        """Add a note to the notes of its scope. Return the lines to show. Raises Refused."""
         # Imported here because loading it would slow down every start.
-        from deskmate.trust.user_notes import add_note
+        from deskmate.trust.user_notes import NotesScope, add_note
 
-        environ = environment()
-        added = await to_thread.run_sync(add_note, self._workspace, text, state_folder(environ))
-        self._untold.append(UserNote(added.path, text).frame)
+        scope = NotesScope(note.scope)
+        added = await to_thread.run_sync(add_note, scope, note.text, settings, self._workspace)
+        self._untold.append(UserNote(added.path, note.text).frame)
         ask = "" if added.trusted else ". At the next start, you are asked whether to trust this file"
         return [
             f"added to {added.path}{ask}",

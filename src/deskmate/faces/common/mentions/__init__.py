@@ -2,4 +2,5 @@
 
 file_paths   text files
 image_paths  images, as they are typed, dropped or pasted
+server_resources  resources of MCP servers
 """

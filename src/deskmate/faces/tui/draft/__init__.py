@@ -3,5 +3,4 @@
 draft_input      the text that is typed
 draft_menu       what can be chosen for a typed word
 pasted_lines     long pasted texts, shown as one short label
-external_editor  a text in the user's own editor
 """

@@ -19,6 +19,7 @@ from deskmate.faces.common.chat.completions import (
     mention_completions,
     word_at,
 )
+from deskmate.faces.common.commands.command_list import CommandList, command_about
 from deskmate.faces.common.mentions.image_paths import as_mention
 from deskmate.faces.common.terminal_text import clean
 from deskmate.faces.tui.draft.draft_menu import DraftMenu
@@ -35,7 +36,8 @@ class Draft(TextArea):
     """A text to send.
 
     `before`: earlier texts, oldest first. `menu`: shows what can be chosen. `members`: returns who can be mentioned and
-    what each is. `turn`: turns to the next member and returns its name. `clock`: monotonic seconds.
+    what each is. `files`, `custom`: what a menu offers besides. `turn`: turns to the next member and returns its name.
+    `clock`: monotonic seconds.
     """
 
     class Sent(Message):
@@ -61,6 +63,7 @@ class Draft(TextArea):
         menu: DraftMenu,
         members: Callable[[], Iterable[tuple[str, str]]],
         files: FileList,
+        custom: CommandList,
         turn: Callable[[], str],
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -72,7 +75,7 @@ class Draft(TextArea):
         self._place = len(self._before)
         self._draft, self._to, self._mode = "", "", Mode.DEFAULT
         self._clock, self._typed_at = clock, float("-inf")
-        self._menu, self._files, self._listed = menu, files, list[str]()
+        self._menu, self._files, self._custom, self._listed = menu, files, custom, list[str]()
         # Where the word begins whose menu was closed, and what was typed before a search in the history.
         self._dismissed: int | None = None
         self._searched_from: str | None = None
@@ -255,10 +258,25 @@ class Draft(TextArea):
             self._dismissed = None if word is None else self._dismissed
             self._menu.close()
         elif word.sign == "/":
-            self._menu.offer("commands: Tab inserts, Enter runs", command_completions(word.rest))
+            self._offer_commands(word.rest)
+            if not word.rest:
+                self._look_for_commands()
         else:
             self._offer_mentions(word.rest)
             self._look_for_files(word.rest)
+
+    def _offer_commands(self, typed: str) -> None:
+        custom = [(name, one.usage, command_about(one)) for name, one in self._custom.usable.items()]
+        self._menu.offer("commands: Tab inserts, Enter runs", command_completions(typed, custom))
+
+    @work(group="commands", exclusive=True)
+    async def _look_for_commands(self) -> None:
+        await self._custom.load()
+        word = word_at(self._before_cursor)
+        if word is not None and word.sign == "/" and word.start != self._dismissed:
+            self._offer_commands(word.rest)
+            # The keys mean something else now.
+            self.post_message(self.Changed(self))
 
     def _offer_mentions(self, typed: str, trouble: str = "") -> None:
         found = mention_completions(typed, self._members(), self._listed)

@@ -1,0 +1,1 @@
+"""Teams described in files."""

@@ -1,0 +1,1 @@
+"""Commands from files: what a file says, and what becomes of arguments."""
