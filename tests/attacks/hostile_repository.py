@@ -60,7 +60,13 @@ FILES = {
     ".gitattributes": "* filter=x diff=x merge=x\n",
     "evil.sh": "touch pwned\n",
 }
-DEFINITIONS = ("AGENTS.md", ".deskmate/settings.toml", ".claude/settings.json", ".deskmate/skills/obey/SKILL.md")
+DEFINITIONS = (
+    "AGENTS.md",
+    ".deskmate/settings.toml",
+    ".mcp.json",
+    ".claude/settings.json",
+    ".deskmate/skills/obey/SKILL.md",
+)
 
 
 async def planted(folder: Path) -> Path:

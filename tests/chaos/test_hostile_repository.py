@@ -115,7 +115,7 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
     assert "not used, because you have not trusted it: AGENTS.md, .deskmate/settings.toml, " in told
-    assert ".claude/settings.json, .deskmate/skills\n" in told
+    assert ".claude/settings.json, .deskmate/skills, .mcp.json\n" in told
     assert "permission mode default" in told
 
 
