@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 
-from deskmate.app.parts.hook_parts import list_hooks
-from deskmate.app.parts.usable_types import list_types
 from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.prompt.user_frames import UserCommand, UserFile
 from deskmate.errors import DeskmateError, Refused
@@ -24,10 +22,10 @@ from deskmate.faces.common.chat.export_commands import diff_lines, export, last_
 from deskmate.faces.common.chat.mode_command import delegate_lines, mode_lines, usage_error
 from deskmate.faces.common.chat.question_text import short_answer
 from deskmate.faces.common.chat.status_commands import (
-    agent_type_lines,
     config_lines,
     context_lines,
     doctor_lines,
+    session_type_lines,
     status_lines,
 )
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
@@ -41,7 +39,7 @@ from deskmate.faces.common.chat.user_commands import (
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.merge_question import MergeQuestion
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
-from deskmate.faces.common.hooks.hook_lines import hook_lines
+from deskmate.faces.common.hooks.hook_lines import session_hook_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
@@ -277,13 +275,10 @@ class Talk:
                 return await context_lines(session, words[0] if words else LEAD, sheet)
             case "agents":
                 members = member_lines(session.team, self._members, sheet, time.time())
-                listed = await anyio.to_thread.run_sync(
-                    list_types, session.workspace, session.settings, session.consent
-                )
-                return [*members, *_plain("agent types that the lead can start:"), *agent_type_lines(listed, sheet)]
+                types = await session_type_lines(session, sheet)
+                return [*members, *_plain("agent types that the lead can start:"), *types]
             case "hooks":
-                found = await anyio.to_thread.run_sync(list_hooks, session.workspace, session.settings, session.consent)
-                return hook_lines(found, sheet)
+                return await session_hook_lines(session, sheet)
             case "config":
                 return _lines(config_lines(session))
             case "mcp":
