@@ -67,6 +67,7 @@ FILES = {
 DEFINITIONS = (
     "AGENTS.md",
     ".deskmate/settings.toml",
+    ".mcp.json",
     ".claude/settings.json",
     ".deskmate/skills/obey/SKILL.md",
     ".claude/commands/obey.md",

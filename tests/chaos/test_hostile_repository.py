@@ -115,7 +115,7 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
     seen = "AGENTS.md, .deskmate/settings.toml, .claude/settings.json, .deskmate/skills"
-    unused = f"{seen}, .claude/commands, .deskmate/teams"
+    unused = f"{seen}, .claude/commands, .deskmate/teams, .mcp.json"
     assert f"not used, because you have not trusted it: {unused}\n" in told
     assert "permission mode default" in told
 

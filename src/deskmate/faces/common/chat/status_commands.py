@@ -8,7 +8,7 @@ import anyio.to_thread
 from deskmate import __version__
 from deskmate.app import choose_model
 from deskmate.app.parts.provider_models import window_of
-from deskmate.app.parts.usable_types import ListedTypes
+from deskmate.app.parts.usable_types import ListedTypes, list_types
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.tool_table import AgentType, base_tools_of
 from deskmate.core.profiles.agent_profiles import AgentProfile
@@ -82,6 +82,12 @@ def _model_of(session: "TeamSession", name: str) -> str:
 
 def _share(tokens: int, window: int) -> str:
     return f"about {tokens:,} of {window:,} tokens, {100 * tokens // window} %"
+
+
+async def session_type_lines(session: "TeamSession", sheet: Sheet) -> list[CleanLine]:
+    """Return the agent types that the lead of a conversation can start."""
+    listed = await anyio.to_thread.run_sync(list_types, session.workspace, session.settings, session.consent)
+    return agent_type_lines(listed, sheet)
 
 
 def agent_type_lines(listed: ListedTypes, sheet: Sheet) -> list[CleanLine]:

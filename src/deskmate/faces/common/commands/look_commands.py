@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from deskmate.app.parts.hook_parts import list_hooks
-from deskmate.app.parts.usable_types import list_types
 from deskmate.core.log.names import LEAD
 from deskmate.faces.common.chat.export_commands import diff_lines
 from deskmate.faces.common.chat.status_commands import (
-    agent_type_lines,
     config_lines,
     context_lines,
     doctor_lines,
+    session_type_lines,
     status_lines,
 )
 from deskmate.faces.common.chat.typed_answers import TypedAnswers
@@ -23,7 +21,7 @@ from deskmate.faces.common.commands.cell_lines import Lines, cell_lines, damage_
 from deskmate.faces.common.commands.command_help import help_lines
 from deskmate.faces.common.commands.command_sender import CommandSender
 from deskmate.faces.common.handover.tree_reports import branch_lines
-from deskmate.faces.common.hooks.hook_lines import hook_lines
+from deskmate.faces.common.hooks.hook_lines import session_hook_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.text_tables import Sheet
@@ -55,10 +53,11 @@ class LookCommands:
             case "context":
                 return await context_lines(session, words[0] if words else LEAD, sheet)
             case "agents":
-                return await self._agents(sheet)
+                members = member_lines(session.team, self._members, sheet, time.time())
+                types = await session_type_lines(session, sheet)
+                return [*members, *plain_lines("agent types that the lead can start:"), *types]
             case "hooks":
-                found = await anyio.to_thread.run_sync(list_hooks, session.workspace, session.settings, session.consent)
-                return hook_lines(found, sheet)
+                return await session_hook_lines(session, sheet)
             case "config":
                 return cell_lines(config_lines(session))
             case "mcp":
@@ -89,13 +88,6 @@ class LookCommands:
                 return shown or plain_lines("No question is open")
             case _:
                 return help_lines(await self._sender.list.load(), sheet)
-
-    async def _agents(self, sheet: Sheet) -> Lines:
-        session = self._session
-        members = member_lines(session.team, self._members, sheet, time.time())
-        listed = await anyio.to_thread.run_sync(list_types, session.workspace, session.settings, session.consent)
-        told = plain_lines("agent types that the lead can start:")
-        return [*members, *told, *agent_type_lines(listed, sheet)]
 
     async def _diff(self, wanted: str) -> Lines:
         """Return the changes in the branch of the team, if it has one, and what members changed in the user's files."""

@@ -3,13 +3,23 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
+from deskmate.app.parts.hook_parts import list_hooks
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 
 if TYPE_CHECKING:
+    from deskmate.app.sessions.team_session import TeamSession
     from deskmate.hooks.hook_sources import HookSource
 
 _NONE = "There are no hooks. To add one, write it in your settings: see the guide on hooks"
+
+
+async def session_hook_lines(session: "TeamSession", sheet: Sheet) -> list[CleanLine]:
+    """Return all hooks that a conversation could have."""
+    found = await anyio.to_thread.run_sync(list_hooks, session.workspace, session.settings, session.consent)
+    return hook_lines(found, sheet)
 
 
 def hook_lines(sources: Iterable["HookSource"], sheet: Sheet) -> list[CleanLine]:

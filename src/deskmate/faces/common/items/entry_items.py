@@ -111,8 +111,7 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Did():
             yield _ended(_known(calls, entry.call), entry)
         case entries.Took():
-            authors = teammates_in(entry.created_by, entry.edited_by or ())
-            yield TakenTaskItem(key, entry.task, authors, entry.text, entry.changes or "")
+            yield _taken(key, entry)
         case entries.Noticed(handed_over=bool(done)):
             yield NoticeItem(key, f"{'has' if done else 'does not have'} the work of its team", entry.text)
         case entries.Noticed():
@@ -144,6 +143,11 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
             yield from hook_items(key, entry)
         case unreachable:
             assert_never(unreachable)
+
+
+def _taken(key: str, entry: entries.Took) -> TakenTaskItem:
+    authors = teammates_in(entry.created_by, entry.edited_by or ())
+    return TakenTaskItem(key, entry.task, authors, entry.text, entry.changes or "")
 
 
 def _heard(key: str, entry: entries.Heard) -> Iterator[TranscriptItem]:
