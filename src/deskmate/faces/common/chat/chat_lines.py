@@ -39,7 +39,6 @@ from deskmate.faces.common.chat.user_commands import (
     without_sign,
 )
 from deskmate.faces.common.error_log import error_lines
-from deskmate.faces.common.handover.merge_question import MergeQuestion
 from deskmate.faces.common.handover.tree_reports import branch_lines, merge_lines
 from deskmate.faces.common.hooks.hook_lines import hook_lines
 from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
@@ -92,7 +91,6 @@ Lines: TypeAlias = "list[CleanLine]"
 
 class Talk:
     """The typed side of a conversation. `answers`: which question a typed answer means. `commands`: the user's own.
-    `merges`: whether finished work is merged.
 
     `cells`: returns how wide lines may be, or None for any width. `actions`: what the face can do.
     """
@@ -105,7 +103,6 @@ class Talk:
     ) -> None:
         self._session, self._cells, self._actions = session, cells, actions
         self.answers, self.commands = TypedAnswers(session), UserCommands(session.workspace)
-        self.merges = MergeQuestion(session)
 
     async def carry_out(self, line: str) -> Feedback:
         """Carry out a typed line. If that is not possible, nothing changes and the feedback says why."""
@@ -187,9 +184,7 @@ class Talk:
         paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
         resources = self._resources(words) if to == LEAD else ()
         short = None if images or paths or resources else short_answer(words)
-        if to == LEAD and not self._session.questions and (merged := await self.merges.answer(words)) is not None:
-            return merged
-        if short and (answered := await self.answers.answer_short(*short, to)) is not None:
+        if (answered := await self.answers.answer_words(words, short, to)) is not None:
             return _lines(answered)
         files = await self._session.mentioned(paths)
         of_servers, missing = await self._read(resources)

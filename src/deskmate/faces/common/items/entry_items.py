@@ -113,10 +113,8 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
         case entries.Took():
             authors = teammates_in(entry.created_by, entry.edited_by or ())
             yield TakenTaskItem(key, entry.task, authors, entry.text, entry.changes or "")
-        case entries.Noticed(handed_over=bool(done)):
-            yield NoticeItem(key, f"{'has' if done else 'does not have'} the work of its team", entry.text)
         case entries.Noticed():
-            yield NoticeItem(key, "was told", entry.text, minor=True)
+            yield _noticed(key, entry)
         case entries.Nudged():
             yield NoticeItem(key, "was reminded", entry.text)
         case entries.Reported():
@@ -144,6 +142,13 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
             yield from hook_items(key, entry)
         case unreachable:
             assert_never(unreachable)
+
+
+def _noticed(key: str, notice: entries.Noticed) -> NoticeItem:
+    if notice.handed_over is None:
+        return NoticeItem(key, "was told", notice.text, minor=True)
+    has = "has" if notice.handed_over else "does not have"
+    return NoticeItem(key, f"{has} the work of its team", notice.text)
 
 
 def _heard(key: str, entry: entries.Heard) -> Iterator[TranscriptItem]:
