@@ -102,7 +102,7 @@ class _Visit:
             self.note(error_text(warning, before="warning: "))
         alerts = UserAlerts(session, self._control, self.note, app.environment())
         session.listen(alerts.look)
-        session.listen(partial(screen.talk.merges.look, self.note))
+        session.listen(partial(screen.talk.answers.merges.look, self.note))
         alerts.look()
         with noting(screen.note), closing(alerts):
             await run_screen(screen, stop_signals)

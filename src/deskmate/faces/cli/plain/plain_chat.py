@@ -248,7 +248,7 @@ class _Conversation:
         """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._progress, is_typing)
         session.listen(letters.look)
-        session.listen(partial(talk.merges.look, self._progress.note))
+        session.listen(partial(talk.answers.merges.look, self._progress.note))
         letters.look()
         return letters
 

@@ -32,7 +32,6 @@ from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPr
 from deskmate.faces.common.commands.look_commands import LookCommands
 from deskmate.faces.common.commands.memory_command import memory_lines
 from deskmate.faces.common.error_log import error_lines
-from deskmate.faces.common.handover.merge_question import MergeQuestion
 from deskmate.faces.common.handover.tree_reports import merge_lines
 from deskmate.faces.common.items.member_items import colours_of
 from deskmate.faces.common.mentions.file_paths import begins_with_file, files_in
@@ -43,7 +42,6 @@ from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet
 
 if TYPE_CHECKING:
     from deskmate.app.sessions.team_session import TeamSession
-    from deskmate.app.user_answers import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ NO_ACTIONS = FaceActions()
 
 class Talk:
     """The typed side of a conversation. `answers`: which question a typed answer means. `commands`: the user's own.
-    `merges`: whether finished work is merged.
 
     `cells`: returns how wide lines may be, or None for any width. `actions`: what the face can do.
     """
@@ -95,7 +92,6 @@ class Talk:
     ) -> None:
         self._session, self._cells, self._actions = session, cells, actions
         self.answers, self.commands = TypedAnswers(session), UserCommands(session.workspace)
-        self.merges = MergeQuestion(session)
         self._sender = CommandSender(session, self.commands)
         self._looks = LookCommands(session, cells, self.answers, self._sender)
 
@@ -165,13 +161,6 @@ class Talk:
         sent = await self._speak(ready.prompt.words, LEAD, ready.frames)
         return [*cell_lines(ready.lines(whole=self._actions.watch is None)), *sent]
 
-    async def _answered(self, words: str, short: "tuple[Answer, str] | None", to: str) -> Lines | None:
-        """Return the lines about an answer if the words are one: about finished work, or `short`, to an agent."""
-        if to == LEAD and not self._session.questions and (merged := await self.merges.answer(words)) is not None:
-            return merged
-        answered = await self.answers.answer_short(*short, to) if short else None
-        return None if answered is None else cell_lines(answered)
-
     async def _speak(self, words: str, to: str, frames: tuple[str, ...] | None = None) -> Lines:
         """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open.
 
@@ -181,8 +170,8 @@ class Talk:
         paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
         resources = resources_named(words, self._session.servers) if to == LEAD else ()
         short = None if images or paths or resources or frames is not None else short_answer(words)
-        if frames is None and (answered := await self._answered(words, short, to)) is not None:
-            return answered
+        if frames is None and (answered := await self.answers.answer_words(words, short, to)) is not None:
+            return cell_lines(answered)
         files = await self._session.mentioned(paths)
         of_servers, missing = await read_resources(resources, self._session.servers)
         added = (*(frames or ()), *(file.frame for file in (*files.attached, *of_servers)))

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.mode_command import usage_error
 from deskmate.faces.common.chat.question_text import NUMBERS, answered_line, question_lines
+from deskmate.faces.common.handover.merge_question import MergeQuestion
 from deskmate.faces.common.items.member_items import colours_of, sender_of, shown_name
 from deskmate.faces.common.items.question_items import content_of, question_item
 from deskmate.faces.common.terminal_text import one_line
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class TypedAnswers:
-    """The open questions of a session, as one person has seen them."""
+    """The open questions of a session, as one person has seen them. `merges`: whether finished work is merged."""
 
     def __init__(self, session: "TeamSession") -> None:
-        self._session = session
+        self._session, self.merges = session, MergeQuestion(session)
         self._numbers: dict[tuple[str, str], int] = {}
         self._shown: tuple[str, str] | None = None
         self._front: tuple[str, str] | None = None
@@ -72,6 +74,15 @@ class TypedAnswers:
         if answer != "always" or question in self._session.questions:
             await self._session.answer(question, answer, words)
         return [answered_line(question, answer)]
+
+    async def answer_words(self, words: str, short: "tuple[Answer, str] | None", to: str) -> list[str] | None:
+        """Carry out words that answer a question, and return the lines to show. None if they answer none.
+
+        `short`: the answer that they give to a question of a member, if any.
+        """
+        if to == LEAD and not self._session.questions and (merged := await self.merges.answer(words)) is not None:
+            return merged
+        return await self.answer_short(*short, to) if short else None
 
     async def answer_short(self, answer: "Answer", rest: str, to: str) -> list[str] | None:
         """Carry out a short answer and return the lines to show.

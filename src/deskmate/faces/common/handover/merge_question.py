@@ -8,7 +8,6 @@ import anyio
 
 from deskmate.app.handover.team_handover import pending_works
 from deskmate.faces.common.handover.tree_reports import branch_lines, end_lines, merge_lines
-from deskmate.faces.common.text_tables import Cell, CleanLine
 from deskmate.queries.tree_view import look_at_diff
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class MergeQuestion:
         tasks = ", ".join(f"#{task}" for _, task in sorted(new))
         note(f"{tasks} merged into deskmate/{self._session.team}. Merge it into your files? {_CHOICES}")
 
-    async def answer(self, text: str) -> list[CleanLine] | None:
+    async def answer(self, text: str) -> list[str] | None:
         """Carry out an answer and return the lines to show. None if the text is no answer: then nothing is asked.
 
         Raises Refused if the work cannot be merged.
@@ -51,10 +50,11 @@ class MergeQuestion:
         word = text.strip().lower()
         self._is_open = word in _DIFF
         if word in _DIFF:
-            return [*(await branch_lines(self._session, "") or []), (Cell(_CHOICES),)]
+            lines = await branch_lines(self._session, "") or []
+            return [*("".join(cell.text for cell in line) for line in lines), _CHOICES]
         if word in _YES:
-            return [(Cell(line),) for line in await merge_lines(self._session)]
-        return [(Cell("Nothing was changed. To merge it later: /merge"),)] if word in _NO else None
+            return await merge_lines(self._session)
+        return ["Nothing was changed. To merge it later: /merge"] if word in _NO else None
 
 
 def ask_at_end(

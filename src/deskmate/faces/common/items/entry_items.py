@@ -112,10 +112,8 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
             yield _ended(_known(calls, entry.call), entry)
         case entries.Took():
             yield _taken(key, entry)
-        case entries.Noticed(handed_over=bool(done)):
-            yield NoticeItem(key, f"{'has' if done else 'does not have'} the work of its team", entry.text)
         case entries.Noticed():
-            yield NoticeItem(key, "was told", entry.text, minor=True)
+            yield _noticed(key, entry)
         case entries.Nudged():
             yield NoticeItem(key, "was reminded", entry.text)
         case entries.Reported():
@@ -148,6 +146,13 @@ def items_of(member: str, number: int, entry: entries.Entry, calls: Mapping[str,
 def _taken(key: str, entry: entries.Took) -> TakenTaskItem:
     authors = teammates_in(entry.created_by, entry.edited_by or ())
     return TakenTaskItem(key, entry.task, authors, entry.text, entry.changes or "")
+
+
+def _noticed(key: str, notice: entries.Noticed) -> NoticeItem:
+    if notice.handed_over is None:
+        return NoticeItem(key, "was told", notice.text, minor=True)
+    has = "has" if notice.handed_over else "does not have"
+    return NoticeItem(key, f"{has} the work of its team", notice.text)
 
 
 def _heard(key: str, entry: entries.Heard) -> Iterator[TranscriptItem]:
