@@ -149,8 +149,10 @@ def test_every_command_that_takes_a_name_is_tried() -> None:
         "diff",
         "doctor",
         "attach",
+        "export",
         "fork",
         "inbox",
+        "mcp",
         "merge",
         "rewind",
         "resume",
@@ -161,4 +163,5 @@ def test_every_command_that_takes_a_name_is_tried() -> None:
         "teams",
         "trees",
         "trust",
+        "web",
     }

@@ -336,9 +336,7 @@ async def test_a_command_may_be_longer_than_any_word_of_a_process(workspace: Loc
 
 async def test_a_command_in_a_folder_that_is_gone_is_told(root: Path, workspace: LocalWorkspace) -> None:
     shutil.rmtree(root)
-    with pytest.raises(
-        ToolError, match=r"No such file or directory. Try again, and tell the user if it keeps failing.$"
-    ):
+    with pytest.raises(ToolError, match=r"is gone: somebody deleted it\. Tell the user\.$"):
         await run(workspace, "true")
 
 

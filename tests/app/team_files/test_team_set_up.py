@@ -171,7 +171,7 @@ async def test_a_path_in_the_workspace_counts_only_in_the_folder_of_team_files(h
         with pytest.raises(Refused):
             with_team_file(replace(wanted, team_file=str(file)))
         with pytest.raises(Refused):
-            with_team_file(replace(wanted, team_file="../../etc/passwd"))
+            with_team_file(replace(wanted, team_file="../../nowhere/team.toml"))
         with pytest.raises(Refused):
             with_team_file(replace(wanted, team_file="nowhere"))
         assert with_team_file(replace(wanted, team_file=str(outside))).goal == "x"

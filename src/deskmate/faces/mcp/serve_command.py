@@ -35,6 +35,9 @@ def carry_out(
     place = workspace_at(workspace)
     given = {name: value for name, value in flags.items() if value is not None}
     settings = app.load(app.environment(), given)
+    if "model" in given:
+        # A mistyped model is told now, not to a client that starts a team later.
+        app.choose_model(settings)
     for warning in settings.warnings:
         note(error_text(warning, before="deskmate: warning: "))
     widest = settings.permission_mode or Mode.DEFAULT
