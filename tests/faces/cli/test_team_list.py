@@ -136,7 +136,8 @@ def test_a_plan_of_the_lead_waits_for_you_and_one_of_a_teammate_first_for_the_le
 def test_a_home_whose_lead_is_away_says_where_it_is(place: Path, env: Env) -> None:
     founded(place, "web", home="main")
     with played(place):
-        assert team_of(place, env)["state"] == "lead in web"
+        # The first team goes on, and a question of one of its members comes first.
+        assert team_of(place, env)["state"] == "asks you"
         assert "  lead        away, in web         T" in listed(place, env, "-v")
         assert (team_of(place, env)["away"], team_of(place, env, "web")["home"]) == ("web", "main")
     assert team_of(place, env)["state"] == "stopped"

@@ -16,6 +16,7 @@ from deskmate.errors import BadInput, ToolError
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
 from deskmate.trust.approvals import Survey
+from deskmate.trust.configured_servers import servers_of
 from deskmate.trust.sandbox_choice import sandbox_of
 
 
@@ -33,6 +34,11 @@ class CheckedServer:
 
 def check_server(found: Survey, settings: Settings, name: str) -> CheckedServer:
     """Start a server as a team would, list its tools, and end it. Raises BadInput if there is no such server."""
+    # First of all: nothing is tried, and no sandbox, for a server that does not exist.
+    configured = servers_of(settings, found.consent.definitions).entries
+    if name not in configured:
+        names = ", ".join(configured) or "none"
+        raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
     with tempfile.TemporaryDirectory() as records:
         servers = team_servers(
             found.workspace,
@@ -43,10 +49,7 @@ def check_server(found: Survey, settings: Settings, name: str) -> CheckedServer:
             SystemClock(),
             Path(records).resolve(),
         )
-        if servers is None or name not in servers.entries:
-            names = ", ".join(servers.entries) if servers else "none"
-            raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
-
+        assert servers is not None, "a server is configured"
         servers.tell = lambda text: None
 
         async def try_out() -> CheckedServer:
