@@ -100,8 +100,9 @@ async def alice_asked() -> list[Asked]:
         )
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
-        await until(lambda: len(watched.asked) == 4)
-    return watched.asked
+        # She is asked once more, because her task is still in progress, and perhaps before this looks.
+        await until(lambda: len(watched.asked) >= 4)
+    return watched.asked[:4]
 
 
 # -- planting ---------------------------------------------------------------------------------------
@@ -423,7 +424,7 @@ async def test_an_answer_to_a_shutdown_request_that_was_not_sent_is_found() -> N
         await played.harness.team_state.board.create(LEAD, NewTask("parse"))
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
-        await until(lambda: len(watched.asked) == 4)
+        await until(lambda: len(watched.asked) >= 4)
     prompt, truth = watched.asked[3]
     assert violations(prompt, truth) == []
     assert found((prompt, replace(truth, letters={}))) == ["K6"]
