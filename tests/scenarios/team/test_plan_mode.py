@@ -30,7 +30,8 @@ from tests.scenarios.team.team_runner import TeamRunner
 pytestmark = pytest.mark.anyio
 
 PLANNING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL, planning=True))
-WORKING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL))
+# There are no skills here, so nobody is offered the tool that reads one.
+WORKING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL)) - {"Skill"}
 
 
 def leads(**spawned: object) -> MemberScript:
