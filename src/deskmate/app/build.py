@@ -19,7 +19,7 @@ from deskmate.config import Settings, environment
 from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
-from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.policy.tool_table import MCP_PREFIX, AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment, made_of
@@ -290,13 +290,15 @@ class TeamParts:
         works = work_mode.model_copy(update={"planning": False})
         seen = {"workspace": parts.workspace.root, "merges_into": parts.tree.branch} if parts.tree else {}
         own = [tool.name for tool in self._own_tools(me)]
+        # Its type may use these, whether or not their server has them now.
+        named = [word for word in me.base_tools or () if word.startswith(MCP_PREFIX) and word not in own]
         return made_of(
             name=name,
             kind=me.kind,
             role=me.role,
             team=self.team if name == LEAD else roster.team,
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
-            tools=[tool for tool in parts.tools if has_tool(works, me, tool, own)],
+            tools=[*(tool for tool in parts.tools if has_tool(works, me, tool, own)), *named],
             barred=work_mode.barred or (),
             environment=self.environment.model_copy(update=seen),
             notes=notes,

@@ -62,6 +62,11 @@ def test_who_only_reads_knows_it(kind: AgentKind, agent_type: AgentType) -> None
     assert ("You are read-only" in text) is (agent_type is not AgentType.GENERAL)
 
 
+@pytest.mark.parametrize("kind", [AgentKind.TEAMMATE, AgentKind.SUBAGENT])
+def test_who_may_use_a_tool_of_a_server_is_not_told_that_it_only_reads(kind: AgentKind) -> None:
+    assert "read-only" not in brief_of(kind, ("read_file", "glob", "grep", "mcp__tickets__*"))
+
+
 @pytest.mark.behaviour("prompt")
 def test_the_environment_is_told() -> None:
     assert "Environment: Linux 6.1, shell /bin/bash, git branch main. Date: 2026-11-02. The user is here." in brief_of(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.policy.tool_table import MCP_PREFIX, AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.frames import INSTRUCTIONS, NOTES, TEAM_NOTES, TYPES, USER_NOTES, escaped, unframed
 from deskmate.core.prompt.skills import Skill
@@ -23,7 +23,7 @@ NOTES_CAP = 32 * 1024
 KEPT_NOTES_CAP = 16 * 1024
 # In characters. Agent types and skills after that are listed by name alone.
 _TYPES_CAP = _SKILLS_CAP = 8_000
-EDITING = frozenset({"bash", "write_file", "edit_file"})
+_EDITING = frozenset({"bash", "write_file", "edit_file"})
 _READS = "You are read-only: you have no tools that change files or run commands."
 READ_ONLY: Mapping[AgentKind, str] = {
     AgentKind.LEAD: _READS,
@@ -96,7 +96,8 @@ def made_of(
 ) -> dict[str, Any]:
     """Return everything that a system prompt is made of, as JSON.
 
-    `members`: the other agents on the team, with their roles. `barred`: tools whose every call is denied. `notes`: the
+    `members`: the other agents on the team, with their roles. `tools`: those it has, and the patterns of tools of MCP
+    servers that its type names. `barred`: tools whose every call is denied. `notes`: the
     text of AGENTS.md; only its beginning is kept if it is longer than its cap. `user_notes`, `team_notes`: those of the
     user for all projects, and of earlier teams in this workspace. `custom_type`, `instructions`: the agent's own type
     and what its file tells it, if a file describes it. `types`: those that it may start.
@@ -147,9 +148,14 @@ def brief(makings: Mapping[str, Any]) -> str:
         raise BadInput(
             f"Cannot write a system prompt from this: {where}: {first['msg']}", "Pass what made_of returns."
         ) from error
-    only_reads = () if EDITING & {*parts.tools} else ("read-only",)
+    only_reads = ("read-only",) if reads_only(parts.tools) else ()
     where = "own-tree" if parts.environment.merges_into else "shared-tree"
     return filled(parts.kind, _values(parts), {*parts.tools, *only_reads, where})
+
+
+def reads_only(tools: Iterable[str]) -> bool:
+    """Tell whether an agent with these tools only reads. It is not known what a tool of an MCP server does."""
+    return not any(tool in _EDITING or tool.startswith(MCP_PREFIX) for tool in tools)
 
 
 def _values(parts: _Makings) -> dict[str, str]:
@@ -184,7 +190,7 @@ def _environment(where: Environment) -> str:
 def _limits(parts: _Makings) -> list[str]:
     """Return what this agent cannot do while it works, or until it is told otherwise."""
     # A lead that delegates has no such tools either, and is told so in other words.
-    reads = not EDITING & {*parts.tools} and (parts.kind is not AgentKind.LEAD or "read_file" in parts.tools)
+    reads = reads_only(parts.tools) and (parts.kind is not AgentKind.LEAD or "read_file" in parts.tools)
     barred = [tool for tool in parts.barred if tool in parts.tools]
     return [
         *([READ_ONLY[parts.kind]] if reads else []),

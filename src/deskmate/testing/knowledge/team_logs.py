@@ -20,7 +20,7 @@ from deskmate.core.log.names import LEAD, USER, is_call
 from deskmate.core.log.records import STAMP_KEYS, Item, Record
 from deskmate.core.policy.tool_table import AgentKind, AgentType, base_tools_of
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
-from deskmate.core.prompt.system_prompt import EDITING, brief
+from deskmate.core.prompt.system_prompt import brief, reads_only
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
 from deskmate.core.team.members import Member, RosterState
@@ -130,7 +130,7 @@ class Asker:
         if owner is None or not owner.here or not is_call(self.name):
             return owner if owner and owner.here else None
         tools = self._started.made_of.get("tools", ()) if self._started else ()
-        agent_type = AgentType.GENERAL if EDITING & {*tools} else AgentType.EXPLORE
+        agent_type = AgentType.EXPLORE if reads_only(tools) else AgentType.GENERAL
         base = tuple(tool for tool in base_tools_of(agent_type) if tool in tools)
         limited = None if base == base_tools_of(agent_type) else base
         return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, WORKING, base_tools=limited)
