@@ -1,13 +1,17 @@
 """Requests over real connections: what is sent, which connection is used, and how a server can fail."""
 
 import asyncio
+import gc
 import gzip
 import re
+import warnings
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.errors import ModelError, ModelRejected
@@ -313,3 +317,43 @@ async def test_a_proxy_that_refuses_is_named() -> None:
             await posted(client, "https://api.test", b"{}")
         with pytest.raises(ModelError, match="the proxy answered"):
             await anext(ask(client, ProviderEndpoint("acme:large", "https://api.test", ""), {}, [b"{}"]))
+
+
+# -- what is left open ------------------------------------------------------------------------------
+
+
+async def keep_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(-1)
+
+
+@pytest.mark.parametrize("turns", range(25))
+async def test_a_request_that_is_cancelled_at_any_moment_leaves_no_socket_open(turns: int) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        async with served(keep_silent) as url, new_client(secure=False) as client:
+            asking = asyncio.ensure_future(client.post(url, {}, [b"{}"]))
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        del asking
+        gc.collect()
+    assert [str(warning.message) for warning in warned] == []
+
+
+async def test_a_connection_that_is_free_only_after_the_client_was_closed_is_closed_too() -> None:
+    has_ended = asyncio.Event()
+
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await reader.read(-1)
+        has_ended.set()
+
+    async with served(answer_once) as url:
+        async with new_client(secure=False) as client:
+            answer = await client.post(url, {}, [])
+            assert await answer.read() == b"hi"
+        answer.close()
+        with anyio.fail_after(5):
+            await has_ended.wait()

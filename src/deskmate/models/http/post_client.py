@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import anyio
 
 from deskmate.core.values import frozen
+from deskmate.models.http.address_race import connected_socket
 from deskmate.models.http.connection import Connection
 from deskmate.models.http.content_decoding import ContentDecoder
 from deskmate.models.http.http_failures import BadAddress, ConnectFailure, ConnectTimeout, HttpFailure, SilenceTimeout
@@ -24,8 +25,6 @@ _PORTS = {"http": 80, "https": 443}
 _SAFE = "/?:@!$&'()*+,;=-._~%[]"
 # A body up to this size goes out together with its headers.
 _SMALL = 64 * 1024
-# A host may have several addresses, of which some do not answer.
-_NEXT_ADDRESS_SECONDS = 0.25
 _OPEN_MOST, _IDLE_MOST, _IDLE_SECONDS = 100, 20, 60.0
 
 
@@ -89,11 +88,13 @@ class PostClient:
         self._proxies, self._trust = proxies, trust
         self._idle: dict[_Origin, list[Connection]] = defaultdict(list)
         self._turns = asyncio.Semaphore(_OPEN_MOST)
+        self._is_closed = False
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._is_closed = True
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
@@ -135,7 +136,7 @@ class PostClient:
     def give_back(self, origin: _Origin, connection: Connection, *, keeps: bool) -> None:
         """Take a connection back that an answer has used."""
         self._turns.release()
-        if not keeps or sum(map(len, self._idle.values())) >= _IDLE_MOST:
+        if not keeps or self._is_closed or sum(map(len, self._idle.values())) >= _IDLE_MOST:
             connection.close()
             return
         connection.used_at = asyncio.get_running_loop().time()
@@ -168,12 +169,11 @@ class PostClient:
 
     async def _open(self, origin: _Origin) -> Connection:
         is_secure = origin.scheme == "https"
+        trust = self._trust_in(origin) if is_secure else None
         _, connection = await asyncio.get_running_loop().create_connection(
             Connection,
-            origin.host,
-            origin.port,
-            happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS,
-            ssl=self._trust_in(origin) if is_secure else None,
+            sock=await connected_socket(origin.host, origin.port),
+            ssl=trust,
             server_hostname=origin.host if is_secure else None,
         )
         return connection

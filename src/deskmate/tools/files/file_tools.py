@@ -68,7 +68,7 @@ class ReadArguments(PathArguments):
     """Which lines of a file to read."""
 
     offset: int = Field(1, ge=1, description="first line to read")
-    limit: int = Field(MAX_READ_LINES, ge=1, le=MAX_READ_LINES, description="how many lines, 2000 at most")
+    limit: int = Field(MAX_READ_LINES, ge=1, le=MAX_READ_LINES, description="lines, 2000 at most")
 
 
 def _encodable(text: str) -> str:

@@ -26,7 +26,7 @@ class GrepArguments(Arguments):
 
     pattern: str = Field(min_length=1, description="regular expression")
     path: str = Field(".", description="file or folder to search")
-    glob: str = Field("", description="search only files that match this, such as *.py")
+    glob: str = Field("", description="only files that match this, such as *.py")
 
 
 class GlobTool(Described):

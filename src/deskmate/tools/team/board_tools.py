@@ -56,12 +56,12 @@ class CreateArguments(BoardArguments):
     """A task to create."""
 
     subject: str = Field(min_length=1, description="what to do, in a few words")
-    description: str = Field("", description="all that its owner needs to know")
-    active_form: str = Field("", description="shown while it is in progress, such as: Writing tests")
+    description: str = Field("", description="all its owner needs to know")
+    active_form: str = Field("", description="shown during the work, such as: Writing tests")
     blocked_by: TaskIds = Field((), description="numbers of the tasks it waits for")
     owner: str | None = Field(None, description="name of the member who gets it")
-    role: str | None = Field(None, description="only members with this role or name can take it")
-    verify: str | None = Field(None, description="command that must succeed before the task counts as completed")
+    role: str | None = Field(None, description="only members of this role or name take it")
+    verify: str | None = Field(None, description="command that must succeed to complete the task")
 
 
 class GetArguments(BoardArguments):

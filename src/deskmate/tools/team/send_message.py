@@ -44,7 +44,7 @@ class MailArguments(Arguments):
     """What to send to whom."""
 
     type: Letter = "message"
-    recipient: str = Field("", description="name of a member (not for broadcast and shutdown_response)")
+    recipient: str = Field("", description="a member (not for broadcast and shutdown_response)")
     content: str = ""
     summary: str = Field("", description="5-10 words, shown first")
     request_id: str = Field("", description="id of the request that you answer")
