@@ -15,8 +15,11 @@ import anyio.lowlevel
 import pytest
 
 from deskmate.errors import ModelError, ModelRejected
+from deskmate.models.http.connection import Connection
+from deskmate.models.http.content_decoding import ContentDecoder
 from deskmate.models.http.http_failures import BadAddress, BadResponse, ConnectFailure, HttpFailure, SilenceTimeout
-from deskmate.models.http.post_client import PostClient
+from deskmate.models.http.post_client import PostClient, TimeLimits
+from deskmate.models.http.proxy_choice import ProxyChoice
 from deskmate.models.wires.http_client import STREAM_CAP, ask, new_client
 from deskmate.models.wires.provider_errors import ProviderEndpoint
 from tests.models.wires.test_certificates import AUTHORITY
@@ -357,3 +360,80 @@ async def test_a_connection_that_is_free_only_after_the_client_was_closed_is_clo
         answer.close()
         with anyio.fail_after(5):
             await has_ended.wait()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_bytes_after_a_compressed_answer_are_a_failure_and_not_kept(encoding: str) -> None:
+    decoder = ContentDecoder(encoding)
+    decoder.feed(_packed(encoding, b"hi"))
+    assert decoder.read() == b"hi"
+    decoder.feed(b"more")
+    with pytest.raises(BadResponse):
+        decoder.read()
+
+
+async def test_deflate_without_its_first_bytes_is_unpacked_wherever_it_is_cut() -> None:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    raw = packer.compress(b"hello " * 50) + packer.flush()
+    for cut in range(1, len(raw)):
+        decoder = ContentDecoder("deflate")
+        whole = b""
+        for piece in (raw[:cut], raw[cut:]):
+            decoder.feed(piece)
+            while part := decoder.read():
+                whole += part
+        assert whole == b"hello " * 50
+
+
+async def test_connections_to_a_server_that_nobody_asks_any_more_make_room() -> None:
+    first, second = Server(), Server()
+    async with served(first.take) as one, served(second.take) as other, new_client(secure=False) as client:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(30):
+                tasks.start_soon(posted, client, one)
+        for _ in range(5):
+            await posted(client, other)
+    assert second.connections == 1
+
+
+async def test_a_connection_whose_transport_has_no_socket_any_more_is_not_used_again() -> None:
+    class Reset(asyncio.Transport):
+        def get_write_buffer_size(self) -> int:
+            return 0
+
+        def is_closing(self) -> bool:
+            return False
+
+    connection = Connection()
+    connection.connection_made(Reset())
+    assert not connection.is_ready
+
+
+async def test_a_header_with_a_line_end_is_not_sent() -> None:
+    server = Server()
+    async with served(server.take) as url, new_client(secure=False) as client:
+        with pytest.raises(BadAddress):
+            await client.post(url, {"x": "1\r\nhost: evil.example"}, [b""])
+    assert server.heads == []
+
+
+async def test_an_early_answer_is_heard_although_the_server_takes_no_more() -> None:
+    answer = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno"
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await writer.drain()
+        await anyio.sleep_forever()
+
+    limits = TimeLimits(connect=5, silence=5, write=0.2)
+    async with served(refuse) as url, PostClient(limits, ProxyChoice({}), None) as client:
+        assert await posted(client, url, b"x" * 30_000_000) == (413, b"no")
+
+
+async def test_a_proxy_with_a_certificate_is_checked_although_the_model_needs_none() -> None:
+    server = Server()
+    async with served(server.take) as url:
+        environ = {"HTTP_PROXY": url.replace("http://", "https://")}
+        async with new_client(secure=False, environ=environ) as client:
+            with pytest.raises(ConnectFailure):
+                await client.post("http://model.example/", {}, [b""])

@@ -62,8 +62,22 @@ def test_a_name_and_a_password_of_a_proxy_are_sent_to_it() -> None:
 
 @pytest.mark.parametrize(
     ("address", "why"),
-    [("socks5://two.test", "is not an"), ("http://", "is not an"), ("http://two.test:port", "Port could not")],
+    [("socks5://two.test", "is not an"), ("http://", "is not an"), ("http://two.test:port", "cannot be read")],
 )
 def test_an_address_that_is_no_proxy_is_refused(address: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         proxies_in({"HTTPS_PROXY": address})
+
+
+@pytest.mark.parametrize("password", ["s3cr#et", "s3cr/et", "s3cr?et"])
+def test_a_password_that_breaks_an_address_is_not_told(password: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        proxies_in({"HTTPS_PROXY": f"http://user:{password}@proxy.example:8080"})
+    assert "s3cr" not in str(refused.value)
+
+
+def test_a_proxy_for_everything_is_not_looked_at_if_nothing_is_left_for_it() -> None:
+    environ = {"HTTP_PROXY": "http://a:1", "HTTPS_PROXY": "http://b:2", "ALL_PROXY": "socks5://c:3"}
+    assert set(proxies_in(environ).proxies) == {"http", "https"}
+    with pytest.raises(ValueError, match="socks5"):
+        proxies_in({"HTTP_PROXY": "http://a:1", "ALL_PROXY": "socks5://c:3"})

@@ -146,3 +146,26 @@ def test_the_answer_to_connect_has_no_body() -> None:
     reader = ResponseReader(tunnels=True)
     reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n")
     assert reader.is_done
+
+
+# A rule for headers that could match in several ways would need hours for the first of these.
+@pytest.mark.parametrize("end", [b"\0", b"value"])
+def test_a_header_with_endless_white_space_is_read_or_refused_at_once(end: bytes) -> None:
+    data = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx:" + b" " * 100_000 + end + b"\r\n\r\n"
+    if end == b"\0":
+        with pytest.raises(BadResponse):
+            read(data)
+    else:
+        reader, _ = read(data)
+        assert reader.head
+        assert reader.head.headers["x"] == "value"
+
+
+@pytest.mark.parametrize(
+    ("begin", "again"),
+    [(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (CHUNKED + b"0\r\n", b"x-trailer: 1\r\n")],
+    ids=["answers before the real one", "headers after the body"],
+)
+def test_what_is_neither_header_nor_body_cannot_go_on_for_ever(begin: bytes, again: bytes) -> None:
+    with pytest.raises(BadResponse):
+        read(begin, *[again] * (HEAD_CAP // len(again) + 1))

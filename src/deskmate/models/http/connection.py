@@ -74,19 +74,27 @@ class Connection(asyncio.Protocol):
     def is_ready(self) -> bool:
         """Whether it can take a new request: it is open, all was sent, and nothing arrived that nobody asked for."""
         assert self._transport
-        is_idle = not (self._has_ended or self._received or self._transport.get_write_buffer_size())
-        return is_idle and not _has_news(self._transport.get_extra_info("socket").fileno())
+        if self._has_ended or self._received or self._transport.is_closing() or self._transport.get_write_buffer_size():
+            return False
+        # A TLS transport that was reset has none any more, for a moment before it says so.
+        own = self._transport.get_extra_info("socket")
+        return own is not None and own.fileno() >= 0 and not _has_news(own.fileno())
 
     async def send(self, parts: Iterable[bytes | bytearray], seconds: float) -> None:
         """Send all parts, unless the server ends the connection: then `receive` returns what it said, or why it ended.
 
-        Raises SilenceTimeout if nothing was taken for so long.
+        The same if it takes nothing for so long, but has answered already. Raises SilenceTimeout if it has not.
         """
         assert self._transport
         for part in parts:
             for start in range(0, len(part), _PART):
-                while not self._can_write and not self._has_ended:
-                    await self._wait(seconds)
+                try:
+                    while not self._can_write and not self._has_ended:
+                        await self._wait(seconds)
+                except SilenceTimeout:
+                    if not self._received:
+                        raise
+                    return
                 if self._has_ended:
                     return
                 self._transport.write(part[start : start + _PART])

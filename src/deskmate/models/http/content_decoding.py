@@ -19,6 +19,8 @@ class ContentDecoder:
         # Some servers send deflate without the two bytes that must come first.
         self._may_be_raw = encoding == "deflate"
         self._packed = b""
+        # What was unpacked to nothing so far, as long as it may be deflate without these bytes.
+        self._begun = b""
 
     def feed(self, piece: bytes) -> None:
         """Take a piece of the body. `read` returns what is in it."""
@@ -32,8 +34,12 @@ class ContentDecoder:
             if not self._may_be_raw:
                 raise BadResponse("the answer is compressed, and cannot be unpacked") from error
             self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-            self._may_be_raw = False
+            self._may_be_raw, self._packed = False, self._begun + self._packed
             return self.read()
+        # Zlib would keep everything that follows, however much that is.
+        if self._unpacker.unused_data:
+            raise BadResponse("the answer goes on after its compressed part has ended")
         self._may_be_raw = self._may_be_raw and not part
+        self._begun = self._begun + self._packed if self._may_be_raw else b""
         self._packed = self._unpacker.unconsumed_tail
         return part

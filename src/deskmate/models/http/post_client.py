@@ -136,11 +136,18 @@ class PostClient:
     def give_back(self, origin: _Origin, connection: Connection, *, keeps: bool) -> None:
         """Take a connection back that an answer has used."""
         self._turns.release()
-        if not keeps or self._is_closed or sum(map(len, self._idle.values())) >= _IDLE_MOST:
+        if not keeps or self._is_closed:
             connection.close()
             return
+        if sum(map(len, self._idle.values())) >= _IDLE_MOST:
+            self._close_oldest()
         connection.used_at = asyncio.get_running_loop().time()
         self._idle[origin].append(connection)
+
+    def _close_oldest(self) -> None:
+        """Make room for a connection. Those to servers that nobody asks any more would keep it for ever."""
+        origin = min((one for one, idle in self._idle.items() if idle), key=lambda one: self._idle[one][0].used_at)
+        self._idle[origin].pop(0).close()
 
     def _kept(self, origin: _Origin) -> Connection | None:
         """Return the connection that was used last, if one can be used again. Close those that cannot."""
@@ -275,7 +282,10 @@ def _parsed(url: str) -> tuple[_Origin, str, Mapping[str, str]]:
 
 def _head(first: str, headers: Mapping[str, str]) -> bytes:
     lines = [f"{first} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-    return "\r\n".join(lines).encode("latin-1")
+    head = "\r\n".join(lines)
+    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
+        raise BadAddress("a header of a request has a line end in it")
+    return head.encode("latin-1")
 
 
 def _reason(error: OSError) -> str:

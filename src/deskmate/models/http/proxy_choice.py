@@ -8,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 from deskmate.core.values import frozen
 
 _PORTS = {"http": 80, "https": 443}
-_WAYS = ("http", "https", "all")
 
 
 @frozen
@@ -37,7 +36,10 @@ class ProxyChoice:
 
 def proxies_in(environ: Mapping[str, str]) -> ProxyChoice:
     """Return the proxies of an environment. Raises ValueError for an address that cannot be used."""
-    found = {way: _server(address) for way in _WAYS if (address := _value(environ, way))}
+    found = {way: _server(address) for way in ("http", "https") if (address := _value(environ, way))}
+    # A desktop often names a SOCKS proxy for all that has no proxy of its own.
+    if len(found) < 2 and (address := _value(environ, "all")):
+        found["all"] = _server(address)
     return ProxyChoice(found, [entry.strip() for entry in _value(environ, "no").split(",") if entry.strip()])
 
 
@@ -48,13 +50,18 @@ def _value(environ: Mapping[str, str], way: str) -> str:
 
 
 def _server(address: str) -> ProxyServer:
-    place = urlsplit(address if "://" in address else f"http://{address}")
+    try:
+        place = urlsplit(address if "://" in address else f"http://{address}")
+        port = place.port
+    except ValueError:
+        # Nothing of the address: what looks like a port may be part of a password.
+        raise ValueError("the address of a proxy cannot be read. Escape special characters in its password") from None
     if place.scheme not in _PORTS or not place.hostname:
         raise ValueError(f"'{place.scheme}://{place.hostname or ''}' is not an http:// or https:// proxy")
     headers = {}
     if place.username is not None:
         headers["proxy-authorization"] = basic(place.username, place.password)
-    return ProxyServer(place.scheme, place.hostname, place.port or _PORTS[place.scheme], headers)
+    return ProxyServer(place.scheme, place.hostname, port or _PORTS[place.scheme], headers)
 
 
 def basic(user: str, password: str | None) -> str:

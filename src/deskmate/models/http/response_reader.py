@@ -8,7 +8,8 @@ from deskmate.models.http.http_failures import BadResponse
 
 HEAD_CAP = 128 * 1024
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\r\n\0]*))?")
-_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")
+# It matches in one way only, or a header could take hours. White space around the value is removed afterwards.
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r?")
 _LENGTH = re.compile("[0-9]{1,18}")
@@ -42,6 +43,8 @@ class ResponseReader:
         self.is_done = False
         self._tunnels = tunnels
         self._buffer = bytearray()
+        # Bytes of answers before the real one, and of headers after the body.
+        self._extra = 0
         # Bytes left of the body or of the chunk. None: the body ends with the connection.
         self._left: int | None = 0
         self._read: Callable[[list[bytes]], bool] = self._read_head
@@ -84,8 +87,15 @@ class ResponseReader:
                 status, reason, headers, version == 1 and not _says(headers, "connection", "close")
             )
             self._frame(self.head)
-        # Any other answer is followed by the real one.
+        else:
+            # It is followed by the real one.
+            self._count_extra(stop)
         return True
+
+    def _count_extra(self, size: int) -> None:
+        self._extra += size
+        if self._extra > HEAD_CAP:
+            raise BadResponse(f"the answer has more than {HEAD_CAP:,} bytes that are not of its headers or its body")
 
     def _frame(self, head: ResponseHead) -> None:
         """Choose how the body ends."""
@@ -143,6 +153,7 @@ class ResponseReader:
 
     def _read_trailer(self, body: list[bytes]) -> bool:
         line = self._line()
+        self._count_extra(0 if line is None else len(line) + 1)
         self.is_done = line in (b"", b"\r")
         return line is not None
 
@@ -170,7 +181,7 @@ def _headers_of(lines: list[bytes]) -> dict[str, str]:
         found = _HEADER.fullmatch(line.removesuffix(b"\r"))
         if not found:
             raise BadResponse("a header of the answer cannot be read")
-        name, value = found[1].decode().lower(), found[2].decode("latin-1")
+        name, value = found[1].decode().lower(), found[2].strip(b" \t").decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 

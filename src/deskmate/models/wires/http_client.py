@@ -53,13 +53,13 @@ def new_client(
     `environ`: where proxies and certificates are found. Without `secure`, the client works only for http:// addresses,
     and saves the 20 ms for loading certificates. Raises ValueError or OSError for an environment that cannot be used.
     """
-    trust = None
-    if secure:
+    trust, proxies = None, proxies_in(environ)
+    if secure or any(proxy.scheme == "https" for proxy in proxies.proxies.values()):
         from deskmate.models.http.server_trust import trusted_certificates
 
         trust = trusted_certificates(environ)
     limits = TimeLimits(connect=CONNECT_SECONDS, silence=silence_seconds, write=WRITE_SECONDS)
-    return PostClient(limits, proxies_in(environ), trust)
+    return PostClient(limits, proxies, trust)
 
 
 class ReplyFold(Protocol):
