@@ -6,14 +6,12 @@ transcript.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, RunHooks, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
-from deskmate.core.agent.rules.quiet import is_at_rest, turn_is_over
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
 from deskmate.core.policy.tool_table import AgentKind
@@ -26,7 +24,7 @@ from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import give_up, note_corrupt, park
-from deskmate.runtime.perform.surroundings import listen, see, unheard, wait_for_news
+from deskmate.runtime.perform.surroundings import is_resting, is_turn_over, listen, see, tell_end, wait_for_news
 from deskmate.runtime.perform.working_steps import act, compact, offer_untasked, take_in_work, think
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
@@ -71,24 +69,12 @@ class Agent:
 
     async def rests(self) -> bool:
         """Return whether the agent has heard all its mail and has nothing left to do by itself."""
-        work = self._work
-        for name, stream in work.mailbox.boxes.items():
-            after = work.transcript.memory.cursors.get(name, 0)
-            if await work.team_state.writer.store.read(stream, after, sync=False):
-                return False
-        roster = await work.team_state.roster.refresh()
-        return is_at_rest(work.transcript.memory, roster, str(work.team_state.budget.caps))
+        return await is_resting(self._work)
 
     async def team_rests(self) -> bool:
         """Return whether this lead waits for news, and nobody on the team will bring any by itself."""
-        view, work = self._resting, self._work
-        if view is None:
-            return False
-        # Before the roster, because a status is written there first.
-        home = await _as_now(work.home, view.home) if work.home and view.home else None
-        now = replace(await _as_now(work.team_state, view), home=home)
-        seen = _seen(now) == _seen(view)
-        return seen and self._resting is view and turn_is_over(now)
+        view = self._resting
+        return view is not None and await is_turn_over(self._work, view) and self._resting is view
 
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the conversation once nothing runs. It keeps above all what `focus` says."""
@@ -97,8 +83,7 @@ class Agent:
 
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
-        work = self._work
-        async with work.tasks.open():
+        async with (work := self._work).tasks.open():
             work.tasks.start_soon(work.mail_watch.keep, work.transcript.memory.cursors)
             try:
                 return await self._go_on(until_rest)
@@ -106,15 +91,7 @@ class Agent:
                 await note_corrupt(self._work, error)
                 raise
             finally:
-                await self._end_session()
-
-    async def _end_session(self) -> None:
-        """Tell hooks that the session ends, if there are any."""
-        if self._work.parts.hooks is not None and self._seen is not None:
-            # Imported only if there are hooks.
-            from deskmate.runtime.hooks.hook_steps import end_session
-
-            await end_session(self._work, self._seen)
+                await tell_end(self._work, self._seen)
 
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
         while True:
@@ -187,19 +164,6 @@ def _in_current_team(work: AgentWork) -> AgentWork:
         return work
     parts = elsewhere(teams.current)
     return work.in_team(teams.current, parts, partial(_run_subagent, teams.current, parts))
-
-
-async def _as_now(team_state: TeamState, view: View) -> View:
-    """Return what a lead sees of one of its teams now."""
-    # Before the roster, because a status is written there first.
-    starting, mail = team_state.starting.names, await unheard(team_state, team_state.roster.state)
-    roster, board = await team_state.roster.refresh(), await team_state.board.refresh()
-    return replace(view, unheard=mail, starting=starting, roster=roster, board=board)
-
-
-def _seen(view: View) -> list[tuple[int, int]]:
-    """Return how far roster and board of each team were read."""
-    return [(team.roster.number, team.board.number) for team in view.teams]
 
 
 async def _run_subagent(

@@ -8,6 +8,7 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.inbox import has_unheard
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.rules.decide import WORDS
+from deskmate.core.agent.rules.quiet import is_at_rest, turn_is_over
 from deskmate.core.agent.view import HooksInForce, View
 from deskmate.core.log.names import BOARD, LEAD, ROSTER
 from deskmate.core.policy.tool_table import TOOLS
@@ -132,3 +133,43 @@ async def wait_for_news(work: AgentWork, view: View, rest: Rest) -> None:
         since |= {f"{ROSTER}@{at_home[0].team}": at_home[0].number, f"{BOARD}@{at_home[0].team}": at_home[1].number}
         waits.append(partial(home.starting.changed, view.home.starting))
     await first_of(partial(team_state.writer.store.changed, since), *waits)
+
+
+async def is_resting(work: AgentWork) -> bool:
+    """Return whether the agent has heard all its mail and has nothing left to do by itself."""
+    for name, stream in work.mailbox.boxes.items():
+        after = work.transcript.memory.cursors.get(name, 0)
+        if await work.team_state.writer.store.read(stream, after, sync=False):
+            return False
+    roster = await work.team_state.roster.refresh()
+    return is_at_rest(work.transcript.memory, roster, str(work.team_state.budget.caps))
+
+
+async def is_turn_over(work: AgentWork, view: View) -> bool:
+    """Return whether nothing is new since a lead came to rest, and nobody on its teams brings anything by itself."""
+    # Before the roster, because a status is written there first.
+    home = await _as_now(work.home, view.home) if work.home and view.home else None
+    now = replace(await _as_now(work.team_state, view), home=home)
+    return _seen(now) == _seen(view) and turn_is_over(now)
+
+
+async def _as_now(team_state: TeamState, view: View) -> View:
+    """Return what a lead sees of one of its teams now."""
+    # Before the roster, because a status is written there first.
+    starting, mail = team_state.starting.names, await unheard(team_state, team_state.roster.state)
+    roster, board = await team_state.roster.refresh(), await team_state.board.refresh()
+    return replace(view, unheard=mail, starting=starting, roster=roster, board=board)
+
+
+def _seen(view: View) -> list[tuple[int, int]]:
+    """Return how far roster and board of each team were read."""
+    return [(team.roster.number, team.board.number) for team in view.teams]
+
+
+async def tell_end(work: AgentWork, view: View | None) -> None:
+    """Tell hooks that the session ends, if there are any. `view`: what the agent saw last, None if it never looked."""
+    if work.parts.hooks is not None and view is not None:
+        # Imported only if there are hooks.
+        from deskmate.runtime.hooks.hook_steps import end_session
+
+        await end_session(work, view)
