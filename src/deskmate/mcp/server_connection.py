@@ -1,6 +1,6 @@
 """One server: started when it is needed, restarted when it died.
 
-A call is never repeated by itself: whoever made it decides, because it may have had an effect.
+A call is never repeated automatically, because it may have had an effect. Its caller decides whether to call again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
