@@ -40,6 +40,19 @@ async def test_points_are_listed_previewed_restored_and_undone(tmp_path: Path) -
         assert files(team) == painted
 
 
+async def test_a_file_that_cannot_be_restored_is_named_and_the_exit_status_says_so(tmp_path: Path) -> None:
+    async with begin(tmp_path, in_git=True) as team:
+        (team.workspace / ".gitignore").write_text("*.log\n")
+        await team.run("paint red")
+        (team.workspace / "wall").unlink()
+        (team.workspace / "wall").mkdir()
+        # Git does not remove a folder with a file that it ignores.
+        (team.workspace / "wall/mine.log").write_text("mine\n")
+        ran = await typed(team.workspace, "rewind", "1", "--yes")
+        assert (ran.code, "could not be restored: wall\n" in ran.stderr) == (1, True)
+        assert (team.workspace / "wall/mine.log").read_text() == "mine\n"
+
+
 async def test_both_restores_files_and_forks_and_compare_shows_the_two(tmp_path: Path) -> None:
     async with begin(tmp_path, in_git=False) as team:
         await team.run("paint red")

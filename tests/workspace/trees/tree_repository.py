@@ -33,7 +33,10 @@ class TreeRepository:
 
     @property
     def places(self) -> TreePlaces:
-        return TreePlaces(self._state, self.root, os.environ)
+        return self.places_with(os.environ)
+
+    def places_with(self, environ: Mapping[str, str]) -> TreePlaces:
+        return TreePlaces(self._state, self.root, environ)
 
     @property
     def trees(self) -> TeamTrees:

@@ -1,6 +1,7 @@
 """A tree for each member, and the branch where their work comes together.
 
 git_program      git as Deskmate itself runs it: on a given repository, without hooks
+git_settings     the settings of a repository, read with one command
 team_branch      the branch of a team in the user's repository: merging into it and moving it forward
 merge_target     the same branch as the merge queue uses it, with a tree for checks
 handover         the work of a team in the user's branch and files, without losing anything of the user's

@@ -6,6 +6,7 @@ that member's sandbox.
 """
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from deskmate.errors import ToolError
+from deskmate.workspace.trees.git_settings import GitSettings, read_settings
 
 SECONDS = 120.0
 # No repository has a hook or a monitor that git would start with these. Nothing is collected while trees share objects.
@@ -36,6 +38,7 @@ SAFE = (
 SAFE_GIT = shlex.join(["git", *SAFE])
 # What git does by itself with a file that has no driver. Any error is a conflict.
 _TEXT_DRIVER = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B || exit 1"
+_DRIVER = re.compile(r"merge\..*\.driver", re.DOTALL)
 # Who commits if the user has not told git a name.
 NAME, EMAIL = "Deskmate", "deskmate@localhost"
 _OLDEST = (2, 34)
@@ -126,13 +129,13 @@ class GitProgram:
         """Whether this git computes a merge without a checkout: `merge-tree --write-tree`."""
         return (version(self._environ) or ()) >= _MERGES_TREES
 
+    def settings(self) -> GitSettings:
+        """Return all settings that apply here, as they are now."""
+        return read_settings(os.fsdecode(self.data("config", "--list", "--show-scope", "-z")))
+
     def identity(self) -> dict[str, str]:
         """Return the variables that say who commits: as git knows the user, or Deskmate."""
-        name = self.run("config", "user.name", fails=(1,))[1].strip()
-        email = self.run("config", "user.email", fails=(1,))[1].strip()
-        name, email = (name, email) if name and email else (NAME, EMAIL)
-        roles = ("AUTHOR", "COMMITTER")
-        return {f"GIT_{role}_{key}": value for role in roles for key, value in (("NAME", name), ("EMAIL", email))}
+        return identity_of(self.settings())
 
     def with_index(self, index: Path) -> "GitProgram":
         """Return git that uses another file as its index."""
@@ -144,11 +147,10 @@ class GitProgram:
 
     def merging_as_text(self) -> "GitProgram":
         """Return git that merges all files as text, instead of running the merge drivers of the repository."""
-        words = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^merge\..*\.driver$")
-        fields = self.run(*words, fails=(1,))[1].split("\0")
-        found = zip(fields[::2], fields[1::2], strict=False)
+        drivers = [one for one in self.settings() if _DRIVER.fullmatch(one.key)]
         # Those in the user's own configuration stay.
-        return self.overriding({key: _TEXT_DRIVER for scope, key in found if scope in ("local", "worktree")})
+        own = {one.key: _TEXT_DRIVER for one in drivers if one.scope in ("local", "worktree")}
+        return self.overriding(own) if own else self
 
     def overriding(self, settings: Mapping[str, str]) -> "GitProgram":
         """Return git with other settings than those of the repository."""
@@ -167,6 +169,14 @@ def _subcommand(words: tuple[str, ...]) -> str:
     """Return the command among words, after options of git itself."""
     pairs = zip(("", *words), words, strict=False)
     return next((word for before, word in pairs if before != "-c" and not word.startswith("-")), "")
+
+
+def identity_of(settings: GitSettings) -> dict[str, str]:
+    """Return the variables that say who commits with these settings: the user, or Deskmate."""
+    name, email = settings.last("user.name").strip(), settings.last("user.email").strip()
+    name, email = (name, email) if name and email else (NAME, EMAIL)
+    roles = ("AUTHOR", "COMMITTER")
+    return {f"GIT_{role}_{key}": value for role in roles for key, value in (("NAME", name), ("EMAIL", email))}
 
 
 def version(environ: Mapping[str, str]) -> tuple[int, ...] | None:

@@ -26,7 +26,8 @@ from deskmate.workspace.trees.filters.git_filters import (
     filters_of,
     foreign_sentence,
 )
-from deskmate.workspace.trees.git_program import GitProgram, missing
+from deskmate.workspace.trees.git_program import GitProgram, identity_of, missing
+from deskmate.workspace.trees.git_settings import GitSettings, settings_text
 from deskmate.workspace.trees.pool.tree_pool import TreePool
 from deskmate.workspace.trees.pool.tree_remains import has_attributes, take_out
 from deskmate.workspace.trees.team_branch import TEAM_REFS
@@ -92,7 +93,8 @@ class TreePlaces:
             return "this repository has submodules"
         if under_way := self.under_way():
             return f"a merge or rebase is under way in this repository ({under_way})"
-        if self._is_of_another_user():
+        settings = self.user_git.settings()
+        if self._is_of_another_user(settings):
             return (
                 "this repository belongs to another user. To allow git to work here, run: "
                 f"git config --global --add safe.directory {shlex.quote(str(self.workspace))}"
@@ -102,27 +104,25 @@ class TreePlaces:
                 "a branch is named deskmate, so git cannot create branches such as deskmate/main. Rename it: "
                 "git branch -m deskmate NEW-NAME"
             )
-        return self._lacks_filter() or self._collides()
+        return self._lacks_filter(settings) or self._collides(settings)
 
-    def _is_of_another_user(self) -> bool:
+    def _is_of_another_user(self, settings: GitSettings) -> bool:
         """Tell whether git refuses to work here, as it does inside a sandbox, because of who owns the folders."""
         owners = {os.stat(path).st_uid for path in (self.workspace, self.checkout, self.repository)}
         mine = {os.geteuid()} | ({int(sudo)} if (sudo := self.environ.get("SUDO_UID", "")).isdigit() else set())
         # Git does not look into the repository for this.
-        words = ("config", "--show-scope", "-z", "--get-all", "safe.directory")
-        fields = self.user_git.run(*words, fails=(1,))[1].split("\0") if owners - mine else ["system", "*"]
-        allowed = {value for scope, value in zip(fields[::2], fields[1::2], strict=False) if scope != "local"}
-        return allowed.isdisjoint(("*", str(self.workspace)))
+        allowed = {one.value for one in settings if one.key == "safe.directory" and one.scope != "local"}
+        return bool(owners - mine) and allowed.isdisjoint(("*", str(self.workspace)))
 
-    def _collides(self) -> str:
+    def _collides(self, settings: GitSettings) -> str:
         """Return which files are one file on this disk. Empty if there are none, as nearly everywhere."""
-        if self.user_git.run("config", "core.ignoreCase", fails=(1,))[1].strip() != "true":
+        if not settings.is_on("core.ignoreCase"):
             return ""
         return collision(self.user_git.data("ls-tree", "-r", "-z", "--full-tree", "HEAD"))
 
-    def _lacks_filter(self) -> str:
+    def _lacks_filter(self, settings: GitSettings) -> str:
         """Return why trees would have the wrong content in files that go through a filter. Empty if they would not."""
-        foreign = filters_of(self.user_git).foreign
+        foreign = filters_of(settings).foreign
         files = filtered_files(self.user_git, self.workspace, foreign) if foreign else {}
         return foreign_sentence(files) if files else ""
 
@@ -215,10 +215,12 @@ class TreePlaces:
 
     def _fill(self, tree: Path, commit: str, listed: bytes, sparse: Sequence[str]) -> None:
         git, settings = self._new_repository(tree), self._settings()
-        if git.run("config", "core.ignoreCase", fails=(1,))[1].strip() == "true" and (why := collision(listed)):
+        # What git found out about this disk.
+        found = git.settings()
+        if found.is_on("core.ignoreCase") and (why := collision(listed)):
             raise ToolError(f"The tree cannot be made: {why}")
-        for key, value in settings.items():
-            git.run("config", key, value)
+        every = {one.key: one.value for one in found if one.scope == "local"} | settings
+        (tree / ".git/config").write_text(settings_text(every), errors="surrogateescape")
         here = ("-c", "core.bare=false", f"--work-tree={tree}")
         attributes = tree / ".git/info/attributes"
         if sparse:
@@ -257,12 +259,13 @@ class TreePlaces:
 
     def _settings(self) -> dict[str, str]:
         """Return the settings of git in every tree."""
-        identity = self.git.identity()
+        found = self.git.settings()
+        identity = identity_of(found)
         settings = {"user.name": identity["GIT_AUTHOR_NAME"], "user.email": identity["GIT_AUTHOR_EMAIL"]}
         settings |= {"remote.origin.url": str(self.repository), "gc.auto": "0", "core.bare": "false"}
-        settings |= {key: value for key in _COPIED if (value := self.git.run("config", key, fails=(1,))[1].strip())}
+        settings |= {key: value for key in _COPIED if (value := found.last(key))}
         # Those that the user has for this folder only would not apply in another one.
-        return settings | filters_of(self.user_git).users
+        return settings | filters_of(self.user_git.settings()).users
 
     def trees(self) -> Iterator[Tree]:
         """Yield every tree of this workspace."""

@@ -41,7 +41,8 @@ def rewind(
     Before the lead acts on your message, a checkpoint of your files is made: a point that you can go back to. Without
     POINT, this lists the points of a TEAM. TEAM defaults to the team that was used last. What is overwritten is saved
     as a new point first, so a rewind can be undone. Files that git ignores and large files are never touched. A
-    conversation is forked: it continues in a new team, and the old one stays. Exits with 1 if you do not say yes.
+    conversation is forked: it continues in a new team, and the old one stays. Exits with 1 if you do not say yes, or
+    if a file could not be restored.
     """
     with importing():
         from deskmate.faces.cli.rewind import rewind_output

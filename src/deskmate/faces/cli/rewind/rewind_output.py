@@ -63,14 +63,14 @@ def preview(folder: Path | None, team: str | None, point: int, *, force: bool) -
 
 def rewind(folder: Path | None, team: str | None, point: int, what: str, *, force: bool, asks: bool) -> int:
     """Restore files, fork the conversation, or both, after showing what changes and asking the user."""
-    rewinder = _rewinder(folder, team)
+    rewinder, ended = _rewinder(folder, team), 0
     if what != "conversation":
         anyio.run(_refuse_running, rewinder, point)
         if asks and not _agrees(rewinder, point, force=force):
             note("Nothing was changed.")
             return NOT_REWOUND
-        anyio.run(_restore, rewinder, point, force, _typed(folder, "rewind", rewinder.team))
-    return 0 if what == "files" else _fork(folder, rewinder, point, None, None)
+        ended = anyio.run(_restore, rewinder, point, force, _typed(folder, "rewind", rewinder.team))
+    return ended if what == "files" else _fork(folder, rewinder, point, None, None) or ended
 
 
 async def _refuse_running(rewinder: Rewinder, point: int) -> None:
@@ -95,11 +95,12 @@ def _agrees(rewinder: Rewinder, point: int, *, force: bool) -> bool:
     return click.confirm("Restore these files?", err=True)
 
 
-async def _restore(rewinder: Rewinder, point: int, force: bool, command: str) -> None:
+async def _restore(rewinder: Rewinder, point: int, force: bool, command: str) -> int:
     async with kept_stopped(rewinder.place, rewinder.team):
         restored = await rewinder.restore(point, force=force)
     for line in (*restored_lines(restored), *next_lines(restored, f"run: {command}", "--force")):
         note(line)
+    return NOT_REWOUND if restored.failed else 0
 
 
 def fork_team(folder: Path | None, team: str, point: int, new: str | None, model: str | None) -> int:

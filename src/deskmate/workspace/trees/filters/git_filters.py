@@ -6,6 +6,7 @@ runs them.
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -13,8 +14,9 @@ from pathlib import Path
 from deskmate.core.values import frozen
 from deskmate.workspace.paths import shown
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
+from deskmate.workspace.trees.git_settings import GitSettings
 
-_SETTINGS = r"^filter\..*\.(clean|smudge|process|required)$"
+_SETTING = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 _USERS = ("system", "global")
 _NAMED = 5
 # What makes git write something else than it stores.
@@ -35,16 +37,16 @@ class GitFilters:
     foreign: frozenset[str]
 
 
-def filters_of(git: GitProgram) -> GitFilters:
-    """Return the filters of a repository."""
-    printed = git.run("config", "--show-scope", "-z", "--get-regexp", _SETTINGS, fails=(1,))[1].split("\0")
+def filters_of(settings: GitSettings) -> GitFilters:
+    """Return the filters of a repository with these settings."""
     users, changed = dict[str, str](), set[str]()
-    for scope, setting in zip(printed[::2], printed[1::2], strict=False):
-        key, _, value = setting.partition("\n")
-        if scope in _USERS:
-            users[key] = value
+    for one in settings:
+        if not _SETTING.fullmatch(one.key):
+            continue
+        if one.scope in _USERS:
+            users[one.key] = one.value
         else:
-            changed.add(key)
+            changed.add(one.key)
     own = {filter_name(key) for key in users}
     # Git prefers a process to the other programs, and nothing can take one away again.
     foreign = {filter_name(key) for key in changed - users.keys() if filter_name(key) not in own or _is_process(key)}
@@ -90,7 +92,7 @@ def _lines(names: Collection[str]) -> bytes:
 
 def without_foreign(git: GitProgram) -> GitProgram:
     """Return git that runs filters as the user has set them, whatever the settings of the repository say."""
-    filters = filters_of(git)
+    filters = filters_of(git.settings())
     settings = {key: filters.users.get(key, "") for key in filters.changed}
     for name in filters.foreign:
         settings |= {f"filter.{name}.{part}": "" for part in ("clean", "smudge", "process")}
@@ -103,7 +105,7 @@ def not_writable(git: GitProgram, root: Path, one: str, other: str) -> str:
 
     Git deletes a file before it runs its filter. So the filters of the user run first on files that nobody needs.
     """
-    filters = filters_of(git)
+    filters = filters_of(git.settings())
     if not (filters.users or filters.foreign):
         return ""
     printed = git.data("diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", one, other)
