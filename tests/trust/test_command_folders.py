@@ -45,7 +45,7 @@ def test_the_folders_of_known_repositories_are_read(place: Path) -> None:
     shutil.copytree(WORKFLOW_SUITE, place / ".claude/commands", dirs_exist_ok=True)
     shutil.copytree(PROJECT_KIT, place / ".deskmate/commands")
     found = found_in(place)
-    assert sorted(found.commands) == [
+    assert sorted(found.by_name) == [
         "docs:api:publish",
         "git:commit",
         "git:fix-issue",
@@ -63,7 +63,7 @@ def test_the_users_commands_win_a_name_and_of_a_workspace_ours_before_others(pla
     write(place / ".deskmate/commands", ship="d")
     write(tmp_path / "own", tidy="e")
     found = found_in(place, tmp_path / "own", tmp_path / "nowhere")
-    assert {name: one.prompt for name, one in found.commands.items()} == {"tidy": "e", "ship": "d", "look": "c"}
+    assert {name: one.prompt for name, one in found.by_name.items()} == {"tidy": "e", "ship": "d", "look": "c"}
     assert len(found.problems) == 2
 
 
@@ -84,7 +84,7 @@ def test_a_command_counts_only_with_the_bytes_that_were_approved(place: Path, se
 
 def test_the_users_own_folders_are_not_read_inside_the_workspace(place: Path) -> None:
     write(place / "own", tidy="x")
-    assert found_in(place, place / "own").commands == {}
+    assert found_in(place, place / "own").by_name == {}
 
 
 def test_links_out_of_the_workspace_are_not_followed(place: Path, tmp_path: Path) -> None:
@@ -94,10 +94,10 @@ def test_links_out_of_the_workspace_are_not_followed(place: Path, tmp_path: Path
     (commands / "file.md").symlink_to(tmp_path / "outside/secret.md")
     (commands / "folder").symlink_to(tmp_path / "outside")
     (commands / "loop").symlink_to(commands)
-    assert found_in(place).commands == {}
+    assert found_in(place).by_name == {}
     (place / ".deskmate").mkdir()
     (place / ".deskmate/commands").symlink_to(tmp_path / "outside")
-    assert found_in(place).commands == {}
+    assert found_in(place).by_name == {}
 
 
 def test_pipes_huge_files_and_odd_names_are_left_out(place: Path) -> None:
@@ -107,7 +107,7 @@ def test_pipes_huge_files_and_odd_names_are_left_out(place: Path) -> None:
     (commands / "od\x1b[2Jd.md").write_text("Clear.")
     (commands / "..md").write_text("Up.")
     found = found_in(place)
-    assert list(found.commands) == ["fine"]
+    assert list(found.by_name) == ["fine"]
     assert len(found.problems) == 2
 
 
@@ -115,11 +115,11 @@ def test_of_thousands_of_files_and_folders_only_the_first_are_read(place: Path) 
     write(place / ".claude/commands", **{f"c{number:04}": "Do it." for number in range(MOST_FILES + 50)})
     for number in range(6000):
         (place / f".deskmate/commands/d{number}").mkdir(parents=True)
-    assert len(found_in(place).commands) == MOST_FILES
+    assert len(found_in(place).by_name) == MOST_FILES
 
 
 def test_the_users_folders_may_have_links(place: Path, tmp_path: Path) -> None:
     write(tmp_path / "elsewhere", tidy="Sweep.")
     (tmp_path / "own").mkdir()
     (tmp_path / "own/tidy.md").symlink_to(tmp_path / "elsewhere/tidy.md")
-    assert list(found_in(place, tmp_path / "own").commands) == ["tidy"]
+    assert list(found_in(place, tmp_path / "own").by_name) == ["tidy"]

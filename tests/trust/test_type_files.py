@@ -47,7 +47,7 @@ def test_the_users_types_win_a_name_and_of_a_workspace_ours_before_others(place:
     write(place / ".deskmate/agents", ship=agent_file("ship"))
     write(tmp_path / "own", mine=agent_file("tidy"))
     found = found_in(place, tmp_path / "own", tmp_path / "nowhere")
-    files = {name: profile.file for name, profile in found.profiles.items()}
+    files = {name: profile.file for name, profile in found.by_name.items()}
     assert files == {
         "tidy": f"{tmp_path}/own/mine.md",
         "ship": ".deskmate/agents/ship.md",
@@ -62,7 +62,7 @@ def test_the_users_types_win_a_name_and_of_a_workspace_ours_before_others(place:
 def test_a_broken_file_is_one_problem_and_the_others_are_used(place: Path) -> None:
     write(place / ".claude/agents", bad="no front matter", good=agent_file("good"), README="# Agents")
     found = found_in(place)
-    assert list(found.profiles) == ["good"]
+    assert list(found.by_name) == ["good"]
     assert [problem.split(" has")[0] for problem in found.problems] == [".claude/agents/bad.md"]
 
 
@@ -77,7 +77,7 @@ def test_a_huge_file_a_link_out_of_the_workspace_and_a_pipe_are_not_read(
     os.mkfifo(place / ".claude/agents/pipe.md")
     (place / ".deskmate").mkdir()
     (place / ".deskmate/agents").symlink_to("/etc")
-    assert list(found_in(place).profiles) == ["good"]
+    assert list(found_in(place).by_name) == ["good"]
     told = [record.getMessage().split(":")[0] for record in caplog.records]
     assert told == [f"Skipping .claude/agents/{name}.md" for name in ("huge", "link", "pipe")]
 
@@ -90,7 +90,7 @@ def test_a_huge_file_of_the_user_is_not_read_and_a_link_is_followed(place: Path,
     with (own / "huge.md").open("wb") as file:
         file.truncate(10**9)
     found = found_in(place, own)
-    assert list(found.profiles) == ["linked"]
+    assert list(found.by_name) == ["linked"]
     assert found.problems == (f"{own}/huge.md: it is larger than 256,000 bytes",)
 
 
@@ -100,13 +100,13 @@ def test_more_files_than_anybody_looks_through_are_cut_with_a_warning(
     write(
         place / ".claude/agents", **{f"t{number:03}": agent_file(f"t{number:03}") for number in range(MOST_FILES + 1)}
     )
-    assert len(found_in(place).profiles) == MOST_FILES
+    assert len(found_in(place).by_name) == MOST_FILES
     assert f"has {MOST_FILES + 1} agent files" in caplog.text
 
 
 def test_a_folder_of_the_user_in_the_workspace_is_not_read_because_agents_can_write_there(place: Path) -> None:
     write(place / ".config/deskmate/agents", mine=agent_file("mine"))
-    assert found_in(place, place / ".config/deskmate/agents").profiles == {}
+    assert found_in(place, place / ".config/deskmate/agents").by_name == {}
 
 
 def test_nothing_is_opened_or_used_before_it_is_trusted_and_nothing_that_changed_since(
@@ -119,7 +119,7 @@ def test_nothing_is_opened_or_used_before_it_is_trusted_and_nothing_that_changed
     Trust(settings.state).approve(place, survey(place, settings.state, reads=True).whole)
     write(place / ".claude/agents", tidy=agent_file("tidy", "permissionMode: bypassPermissions"))
     found = survey(place, settings.state, reads=False)
-    assert list(agent_types(place, settings, found.consent.definitions).profiles) == ["ship"]
+    assert list(agent_types(place, settings, found.consent.definitions).by_name) == ["ship"]
     listed = list_types(place, settings)
     assert [one.name for one in listed.trusted] == ["ship"]
     assert [(one.name, approval) for one, approval in listed.untrusted] == [("tidy", Approval.CHANGED)]
@@ -137,7 +137,7 @@ def test_a_file_that_is_trusted_for_one_run_is_listed_as_used_in_that_run(place:
 def test_a_model_that_is_set_up_is_used_and_any_other_is_that_of_the_team(place: Path, settings: Settings) -> None:
     models = {"a": "claude-opus-4-1", "b": "sonnet", "c": "openai:gpt-5.5", "d": "inherit", "e": "\x1b[2J"}
     write(place / ".claude/agents", **{name: agent_file(name, f"model: {model}") for name, model in models.items()})
-    found = agent_types(place, settings, definitions_in(place, place)).profiles
+    found = agent_types(place, settings, definitions_in(place, place)).by_name
     assert [found[name].model for name in models] == ["anthropic:claude-opus-4-1", None, None, None, None]
     assert found["b"].flaws == ("the model sonnet is not set up, so the model of the team is used",)
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 from deskmate.app.handover.running_handover import hand_over_of
 from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
-from deskmate.app.parts.hook_parts import hooks_of
+from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
 from deskmate.config import Settings, environment
 from deskmate.core.agent.entries import Noticed, Started
@@ -191,7 +191,8 @@ class TeamParts:
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
-        return keepers_of(self.team_state, self._trees.target(), self._trees.unmerged(), self.settings.check)
+        trees, hooks = self._trees, merge_hooks_of(self.team_state, self.hooks)
+        return keepers_of(self.team_state, trees.target(), trees.unmerged(), self.settings.check, hooks)
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""

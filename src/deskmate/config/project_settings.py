@@ -14,19 +14,9 @@ from deskmate.core.policy.permissions import NARROW_TO_WIDE, Mode
 from deskmate.errors import BadSettings
 
 
-class ProjectRules(Table):
-    """Rules that a project may add. None of them allows anything."""
+class Limits(Table):
+    """Limits that a file may set. Each applies only if it is lower than that of the user."""
 
-    ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
-    deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
-
-
-class Project(Table):
-    """Everything that a project's settings may contain. `permission_mode` and caps apply only if they are narrower."""
-
-    permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
-    permission: ProjectRules = Field(ProjectRules(), description="a table with `ask` or `deny`")
-    hooks: dict[str, Any] = Field({}, description="tables of hooks by event")
     max_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
     max_time: Above | None = Field(None, description="a number of seconds above 0")
@@ -39,7 +29,22 @@ class Project(Table):
     max_steps: Annotated[int, Field(ge=1)] | None = Field(None, description="a whole number of at least 1")
 
 
-_CAPS = tuple(name for name in Project.model_fields if name.startswith("max_"))
+class ProjectRules(Table):
+    """Rules that a project may add. None of them allows anything."""
+
+    ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
+    deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
+
+
+class Project(Limits):
+    """Everything that a project's settings may contain. `permission_mode` and caps apply only if they are narrower."""
+
+    permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
+    permission: ProjectRules = Field(ProjectRules(), description="a table with `ask` or `deny`")
+    hooks: dict[str, Any] = Field({}, description="tables of hooks by event")
+
+
+_CAPS = tuple(Limits.model_fields)
 _MAY = f"permission_mode, hooks, permission.ask, permission.deny, {', '.join(_CAPS)}"
 
 
@@ -68,10 +73,15 @@ def narrowed(settings: Settings, project: Project) -> Settings:
         "ask": list(dict.fromkeys([*own.ask, *theirs.ask])),
         "deny": list(dict.fromkeys([*own.deny, *theirs.deny])),
     }
-    caps = {name: lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
-    modes = [mode for mode in (settings.widest_mode, project.permission_mode) if mode is not None]
-    widest = min(modes, key=list(NARROW_TO_WIDE).index, default=None)
-    return settings.model_copy(update={**caps, "permission": own.model_copy(update=rules), "widest_mode": widest})
+    bounded = limited_by(settings, project, project.permission_mode)
+    return bounded.model_copy(update={"permission": own.model_copy(update=rules)})
+
+
+def limited_by(settings: Settings, limits: Limits, mode: Mode | None) -> Settings:
+    """Return settings with the lower of each limit, and with `mode` as the widest one if it is narrower than theirs."""
+    caps = {name: _lower(getattr(settings, name), getattr(limits, name)) for name in _CAPS}
+    modes = [one for one in (settings.widest_mode, mode) if one is not None]
+    return settings.model_copy(update={**caps, "widest_mode": min(modes, key=list(NARROW_TO_WIDE).index, default=None)})
 
 
 def limited(settings: Settings, asked: Project, *, begins: bool) -> Settings:
@@ -92,6 +102,6 @@ def limited(settings: Settings, asked: Project, *, begins: bool) -> Settings:
     return bounded.model_copy(update={"permission_mode": mode})
 
 
-def lower(own: float | None, theirs: float | None) -> float | None:
+def _lower(own: float | None, theirs: float | None) -> float | None:
     """Return the lower of two caps, None if there is none."""
     return min((cap for cap in (own, theirs) if cap is not None), default=None)

@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from deskmate.core.hooks.hook_inputs import HookSession
 from deskmate.core.hooks.hook_outputs import HookRun
 from deskmate.core.hooks.hook_tables import Hook, HookTable
+from deskmate.core.log.names import LEAD
 from deskmate.hooks.hook_process import HookPlace, run_command_hook
 
 # At most this many hooks run at once in a process.
@@ -28,12 +30,13 @@ class MachineHooks:
         self.session_told = False
         self._told = set[str]()
 
-    async def run(self, hooks: tuple[Hook, ...], told: bytes, member: str, folder: str) -> tuple[HookRun, ...]:
+    async def run(self, hooks: tuple[Hook, ...], told: bytes, session: HookSession) -> tuple[HookRun, ...]:
         """Run hooks together and return how each ended, in the same order."""
         # Imported here because the command line lists hooks without running any.
         import anyio
 
-        place = replace(self._place, folder=Path(folder))
+        member = session.member or LEAD
+        place = replace(self._place, folder=Path(session.folder), team=self._team_of(session.team, member))
         ends: dict[int, HookRun] = {}
         room = anyio.CapacityLimiter(_TOGETHER)
 
@@ -54,4 +57,8 @@ class MachineHooks:
 
     def transcript_path(self, team: str, name: str) -> str:
         """Return the file with the transcript of a member."""
-        return str(self._place.records / ".teams" / team / f"{name}_transcript.jsonl")
+        return str(self._place.records / ".teams" / self._team_of(team, name) / f"{name}_transcript.jsonl")
+
+    def _team_of(self, team: str, member: str) -> str:
+        """Return the team whose folder has the records of a member: for a lead and its subagents, its first team."""
+        return self._place.team if member.partition(":")[0] == LEAD else team

@@ -19,6 +19,7 @@ from deskmate.ports import MemberTree, Model, Tool, ToolContext, Workspace
 from deskmate.runtime.team_state import TeamState
 
 if TYPE_CHECKING:
+    from deskmate.core.hooks.hook_inputs import HookSession
     from deskmate.core.hooks.hook_outputs import HookRun
     from deskmate.core.hooks.hook_tables import Hook, HookTable
 
@@ -84,8 +85,8 @@ class HookRunner(Protocol):
     def table(self) -> "HookTable":
         """The hooks in force."""
 
-    async def run(self, hooks: "tuple[Hook, ...]", told: bytes, member: str, folder: str) -> "tuple[HookRun, ...]":
-        """Run hooks of a member together, in the folder it works in, and return how each ended.
+    async def run(self, hooks: "tuple[Hook, ...]", told: bytes, session: "HookSession") -> "tuple[HookRun, ...]":
+        """Run hooks of a member together, in the folder of its session, and return how each ended.
 
         A hook that fails is a result. If cancelled, nothing of a hook is left.
         """

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol, assert_never
 
-from deskmate.core.agent.merge_texts import MergeConflict, check_failed, conflict_text, git_failed
+from deskmate.core.agent.merge_texts import MergeConflict, check_failed, conflict_text, git_failed, hook_refused
 from deskmate.core.log.names import BOARD
 from deskmate.core.merge_batches import MAX_BATCH, next_limit, next_prefix
 from deskmate.core.team.tasks import Receipt, Task, merge_queue
@@ -43,6 +43,9 @@ class MergeTarget(Protocol):
     async def is_same(self, commit: str, other: str) -> bool:
         """Tell whether two commits have the same files."""
 
+    async def folder_at(self, commit: str) -> str:
+        """Return a folder with exactly the files of a commit, in a tree that no member can write to."""
+
     async def check(self, commit: str, command: str) -> Ran:
         """Run a command on the files of a commit, in a tree that no member can write to."""
 
@@ -50,13 +53,24 @@ class MergeTarget(Protocol):
         """Move the branch. Return False if it has moved meanwhile."""
 
 
+class CompletionHooks(Protocol):
+    """The hooks that hear of tasks before they are completed."""
+
+    async def refusal(self, task: Task, branch: str, folder: str) -> str:
+        """Run them in a folder with the merged files. Return why they refuse the task, empty if they do not."""
+
+
 @frozen
 class BatchEntry:
-    """A task of a batch. `merged`: the commit that merges its work on top of the entry before."""
+    """A task of a batch. `merged`: the commit that merges its work on top of the entry before.
+
+    `changed`: its files are not those that its owner verified and hooks heard of.
+    """
 
     task: Task
     merged: str
     receipt: Receipt | None
+    changed: bool
 
 
 @frozen
@@ -74,10 +88,15 @@ class NotMerged:
 
 
 class MergeQueue:
-    """The queue of one team. `check`: the command that must succeed on every merged result, besides the task's own."""
+    """The queue of one team. `check`: the command that must succeed on every merged result, besides the task's own.
 
-    def __init__(self, team_state: TeamState, target: MergeTarget, check: str = "") -> None:
-        self._team_state, self._target, self._check = team_state, target, check
+    `hooks`: asked about each result whose files merging changed. Before, they were asked as the owner's call began.
+    """
+
+    def __init__(
+        self, team_state: TeamState, target: MergeTarget, check: str = "", hooks: CompletionHooks | None = None
+    ) -> None:
+        self._team_state, self._target, self._check, self._hooks = team_state, target, check, hooks
         # Without a check, a batch saves nothing.
         self._limit = MAX_BATCH if check else 1
 
@@ -138,24 +157,38 @@ class MergeQueue:
         merged = await target.merge(tip, commit, task.subject, task.id)
         if isinstance(merged, MergeConflict):
             return NotMerged(conflict_text(target.name, merged))
-        if not task.verify or await target.is_same(merged, commit):
-            return BatchEntry(task, merged, receipt)
+        changed = bool(task.verify or self._hooks) and not await target.is_same(merged, commit)
+        if not task.verify or not changed:
+            return BatchEntry(task, merged, receipt, changed)
         ran = await target.check(merged, task.verify)
         if ran.exit != 0:
             return NotMerged(self._failed(ran, own=True))
         if receipt is not None:
             receipt = receipt.model_copy(update={"commit": merged, "clean": True, "output": ran.output[-4096:]})
-        return BatchEntry(task, merged, receipt)
+        return BatchEntry(task, merged, receipt, changed)
 
     async def _accept(self, tip: str, batch: Sequence[BatchEntry]) -> None:
         """Move the branch over the tasks of a batch before the first bad one, and return that one."""
         accepted, failure = await self._bisect(batch) if self._check else (len(batch), None)
+        why = self._failed(failure, own=False) if failure is not None else ""
+        if refused := await self._refused(batch[:accepted]):
+            accepted, why = refused
         if accepted and not await self._target.advance(tip, batch[accepted - 1].merged):
             return
         for entry in batch[:accepted]:
             await self._complete(entry.task, entry.receipt, entry.merged)
-        if failure is not None:
-            await self._return(batch[accepted].task, self._failed(failure, own=False))
+        if why:
+            await self._return(batch[accepted].task, why)
+
+    async def _refused(self, batch: Sequence[BatchEntry]) -> tuple[int, str] | None:
+        """Return which task of a batch hooks refuse first, and why. None if they refuse none."""
+        for number, entry in enumerate(batch) if self._hooks else ():
+            if not entry.changed:
+                continue
+            folder = await self._target.folder_at(entry.merged)
+            if self._hooks and (why := await self._hooks.refusal(entry.task, self._target.name, folder)):
+                return number, hook_refused(self._target.name, why)
+        return None
 
     async def _bisect(self, batch: Sequence[BatchEntry]) -> tuple[int, Ran | None]:
         """Return how many tasks of a batch the check accepts, and how it failed with the next one."""

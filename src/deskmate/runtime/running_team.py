@@ -8,7 +8,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
 from deskmate.ports import Launcher
-from deskmate.runtime.merge_queue import MergeQueue, MergeTarget
+from deskmate.runtime.merge_queue import CompletionHooks, MergeQueue, MergeTarget
 from deskmate.runtime.radar.conflict_radar import ConflictRadar, MemberTrees
 from deskmate.runtime.streams.readable_copies import ReadableCopies, Write
 from deskmate.runtime.task_groups import task_group
@@ -23,9 +23,11 @@ class Keeper(Protocol):
         """Work until cancelled."""
 
 
-def keepers_of(team_state: TeamState, target: MergeTarget, trees: MemberTrees, check: str) -> tuple[Keeper, ...]:
-    """Return what a team needs whose members may have trees of their own. `check`: as the merge queue takes it."""
-    return MergeQueue(team_state, target, check), ConflictRadar(team_state, trees)
+def keepers_of(
+    team_state: TeamState, target: MergeTarget, trees: MemberTrees, check: str, hooks: CompletionHooks | None
+) -> tuple[Keeper, ...]:
+    """Return what a team needs whose members may have trees of their own. `check`, `hooks`: for the merge queue."""
+    return MergeQueue(team_state, target, check, hooks), ConflictRadar(team_state, trees)
 
 
 class RunningTeam:

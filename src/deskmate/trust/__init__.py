@@ -2,6 +2,7 @@
 
 approvals       what the user has approved of each workspace
 project_files   notes, settings, skills, agent files and commands of a workspace, and the environment an agent is told
+described_files what Markdown files of the user or of a workspace describe, of any kind
 type_files      the agent types that files of the user or of a workspace describe
 configured_servers  the MCP servers that files of the user or of a workspace describe
 command_folders the commands that files of the user or of a workspace describe

@@ -107,8 +107,12 @@ def _skill_paths(workspace: Path) -> Iterator[str]:
 
 def _agent_paths(workspace: Path) -> Iterator[str]:
     for folder in AGENT_FOLDERS:
-        names = filter(is_agent_file, _names_in(workspace / folder, folder))
-        yield from first_files([f"{folder}/{name}" for name in names], folder, "agent files")
+        yield from (f"{folder}/{name}" for name in agent_paths(workspace / folder, folder))
+
+
+def agent_paths(place: Path, shown: str) -> list[str]:
+    """Return the names of the agent files in a folder."""
+    return first_files([*filter(is_agent_file, _names_in(place, shown))], shown, "agent files")
 
 
 def _team_paths(workspace: Path) -> Iterator[str]:

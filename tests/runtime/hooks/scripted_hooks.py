@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deskmate.core.hooks.hook_inputs import HookSession
 from deskmate.core.hooks.hook_outputs import HookRun
 from deskmate.core.hooks.hook_tables import Hook, HookTable, hooks_in
 
@@ -37,7 +38,7 @@ class ScriptedHooks:
     told: list[dict[str, Any]] = field(default_factory=list)
     session_told: bool = False
 
-    async def run(self, hooks: tuple[Hook, ...], told: bytes, member: str, folder: str) -> tuple[HookRun, ...]:
+    async def run(self, hooks: tuple[Hook, ...], told: bytes, session: HookSession) -> tuple[HookRun, ...]:
         given = json.loads(told)
         self.told += [given] * len(hooks)
         ends = []

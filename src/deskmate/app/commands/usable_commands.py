@@ -39,7 +39,7 @@ def list_commands(folder: Path | None, settings: Settings, consent: Consent = NO
     problems = list(used.problems)
     fresh = list(commands_in([one for one in found.fresh if one not in in_run], problems))
     standing = tuple((one, approval) for one in fresh if (approval := found.unused[one.file]))
-    return ListedCommands(used.commands, standing, tuple(problems))
+    return ListedCommands(used.by_name, standing, tuple(problems))
 
 
 def first_command(words: str, folder: Path | None, settings: Settings, consent: Consent) -> CommandPrompt | None:
@@ -53,5 +53,5 @@ def first_command(words: str, folder: Path | None, settings: Settings, consent: 
     found = prompt_commands().get(typed.name)
     if found is None:
         own = commands_of(consent.definitions, workspace_of(folder), settings.command_folders)
-        found = own.commands.get(typed.name)
+        found = own.by_name.get(typed.name)
     return filled_in(found, typed) if found else None

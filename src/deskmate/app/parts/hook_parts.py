@@ -11,6 +11,8 @@ from deskmate.config import Settings, environment
 from deskmate.core.policy.trusted_files import HOOK_FILES, SETTINGS, Definition
 from deskmate.core.values import frozen
 from deskmate.runtime.agent_parts import HookRunner
+from deskmate.runtime.merge_queue import CompletionHooks
+from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent, survey
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
@@ -37,6 +39,16 @@ def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, conse
         _LOG.warning("Some hooks are not used. To see which, and why, run: deskmate hooks")
     table = table_of(sources)
     return MachineHooks(table, HookPlace(place, place, team, environment(), _box(sandbox))) if table.hooks else None
+
+
+def merge_hooks_of(team_state: TeamState, runner: HookRunner | None) -> CompletionHooks | None:
+    """Return the hooks that the merge queue of a team asks, None if there are none."""
+    if runner is None or not runner.table.for_event("TaskCompleted"):
+        return None
+    # Imported only if there are hooks.
+    from deskmate.runtime.hooks.merge_hooks import MergeHooks
+
+    return MergeHooks(team_state, runner)
 
 
 def _may_describe(definitions: tuple[Definition, ...]) -> bool:
@@ -105,5 +117,5 @@ async def try_hooks(
             table, HookPlace(place, Path(records), "example", environment(), _box(sandbox_of(settings)))
         )
         told = json.dumps(input_of(event, session, details)).encode()
-        runs = await runner.run(hooks, told, "lead", str(place))
+        runs = await runner.run(hooks, told, session)
     return HookTrial(runs, merged(runs, own_name(tool)))

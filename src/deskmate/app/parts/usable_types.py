@@ -20,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 def agent_types(workspace: Path, settings: Settings, definitions: Iterable[Definition]) -> FoundTypes:
     """Return the agent types of the user and of these definitions. One whose model cannot be used has the team's."""
     found = types_of(definitions, workspace, settings.agent_folders)
-    return FoundTypes({name: with_usable_model(one, settings) for name, one in found.profiles.items()}, found.problems)
+    return FoundTypes({name: with_usable_model(one, settings) for name, one in found.by_name.items()}, found.problems)
 
 
 def logged_agent_types(
@@ -30,7 +30,7 @@ def logged_agent_types(
     found = agent_types(workspace, settings, definitions)
     for problem in found.problems:
         _LOG.warning("Skipping an agent file: %s", problem)
-    return found.profiles
+    return found.by_name
 
 
 def with_usable_model(profile: AgentProfile, settings: Settings) -> AgentProfile:
@@ -69,4 +69,4 @@ def list_types(folder: Path | None, settings: Settings, consent: Consent = NO_CO
     others = [one for one in found.fresh if one not in in_run]
     fresh = [with_usable_model(one, settings) for one in types_in(others, problems)]
     standing = [(one, approval) for one in fresh if (approval := found.unused[one.file])]
-    return ListedTypes(tuple(used.profiles.values()), tuple(standing), tuple(problems))
+    return ListedTypes(tuple(used.by_name.values()), tuple(standing), tuple(problems))

@@ -5,14 +5,13 @@ The whole file is checked before anything is created. Errors name the table and 
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from deskmate.app.run_request import Teammate
-from deskmate.config.project_settings import lower
-from deskmate.config.settings import MOST_CALLS, Above, Settings, Table, Tokens
+from deskmate.config.project_settings import Limits, limited_by
+from deskmate.config.settings import Settings, Table
 from deskmate.config.settings_loader import first_error, read_toml
 from deskmate.core.log.names import LEAD, new_name, same_name
 from deskmate.core.policy.isolation import Isolation
@@ -58,21 +57,6 @@ class WrittenTask(Table):
     verify: str | None = _text(2_000, "a command", default=None)
 
 
-class WrittenBudget(Table):
-    """The table `budget`. Each limit applies only if it is lower than that of the user."""
-
-    max_cost: Above | None = Field(None, description="a number of dollars above 0")
-    max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
-    max_time: Above | None = Field(None, description="a number of seconds above 0")
-    max_members: Annotated[int, Field(ge=0)] | None = Field(None, description="a whole number of teammates, or 0")
-    max_calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = Field(
-        None, description=f"a whole number from 1 to {MOST_CALLS}"
-    )
-    max_member_cost: Above | None = Field(None, description="a number of dollars above 0")
-    max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
-    max_steps: Annotated[int, Field(ge=1)] | None = Field(None, description="a whole number of at least 1")
-
-
 class WrittenTeam(Table):
     """Everything that a team file may contain."""
 
@@ -80,33 +64,28 @@ class WrittenTeam(Table):
     words: str = _text(_LONG, "a text", default="")
     check: str = _text(2_000, "a command", default="")
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
-    budget: WrittenBudget = Field(WrittenBudget(), description="a table with limits, such as max_cost")
+    budget: Limits = Field(Limits(), description="a table with limits, such as max_cost")
     members: list[WrittenMember] = Field([], max_length=MOST_MEMBERS, description=f"at most {MOST_MEMBERS} tables")
     tasks: list[WrittenTask] = Field([], max_length=MOST_TASKS, description=f"at most {MOST_TASKS} tables")
 
 
 @frozen
 class TeamDescription:
-    """A team as a file describes it. `words`: the first words to the lead. `check`: the command for merged work.
-
-    `limits`: by setting, None if the file sets none.
-    """
+    """A team as a file describes it. `words`: the first words to the lead. `check`: the command for merged work."""
 
     file: str
     about: str = ""
     words: str = ""
     check: str = ""
     mode: Mode | None = None
-    limits: Mapping[str, float | None] = field(default_factory=dict)
+    limits: Limits = Limits()
     teammates: tuple[Teammate, ...] = ()
     tasks: tuple[NewTask, ...] = ()
 
     def narrowed(self, settings: Settings) -> Settings:
         """Return settings as narrowed by this team. Nothing becomes wider, whatever the file says."""
-        caps = {name: lower(getattr(settings, name), theirs) for name, theirs in self.limits.items()}
-        modes = [mode for mode in (settings.widest_mode, self.mode) if mode is not None]
-        widest = next((mode for mode in modes if not any(mode.wider_than(one) for one in modes)), None)
-        return settings.model_copy(update={**caps, "widest_mode": widest, "check": settings.check or self.check})
+        bounded = limited_by(settings, self.limits, self.mode)
+        return bounded.model_copy(update={"check": settings.check or self.check})
 
 
 def read_team_file(data: bytes, file: str) -> TeamDescription:
@@ -126,7 +105,7 @@ def read_team_file(data: bytes, file: str) -> TeamDescription:
         words=written.words.strip(),
         check=written.check.strip(),
         mode=written.permission_mode,
-        limits=written.budget.model_dump(),
+        limits=written.budget,
         teammates=teammates,
         tasks=_tasks(written.tasks, teammates, file),
     )
@@ -239,7 +218,7 @@ def _placed(keys: tuple[str, ...], layer: Mapping[str, Any]) -> tuple[Any, ...]:
             place = _where(name, int(number) + 1, named if isinstance(named, str) else "")
             return (WrittenMember if name == _MEMBERS else WrittenTask), place, *rest[:1]
         case ("budget", key, *_):
-            return WrittenBudget, f"[{_BUDGET}]", key
+            return Limits, f"[{_BUDGET}]", key
         case _:
             return WrittenTeam, "", keys[0]
 

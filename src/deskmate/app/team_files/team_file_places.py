@@ -77,7 +77,7 @@ def _check(request: RunRequest, file: str) -> None:
     most, place = request.settings.max_members, workspace_of(request.workspace)
     if len(request.teammates) > most:
         raise BadInput(f"{file} has {len(request.teammates)} members, at most {most} are allowed", "Raise max_members.")
-    profiles = agent_types(place, request.settings, request.consent.definitions).profiles
+    profiles = agent_types(place, request.settings, request.consent.definitions).by_name
     for one in request.teammates:
         if one.type:
             try:

@@ -90,7 +90,7 @@ def _profiles(request: RunRequest, place: Path) -> Mapping[str, AgentProfile]:
     # Imported here because few teams need it.
     from deskmate.app.parts.usable_types import agent_types
 
-    return agent_types(place, request.settings, request.consent.definitions).profiles
+    return agent_types(place, request.settings, request.consent.definitions).by_name
 
 
 def _joined(

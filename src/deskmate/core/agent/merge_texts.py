@@ -71,6 +71,11 @@ def check_failed(branch: str, how: str, output: str, *, own: bool) -> str:
     return f"Merged with {branch}, {command} fails with {how}, although your files alone may pass:\n{shown}"
 
 
+def hook_refused(branch: str, reason: str) -> str:
+    """Return why work was not merged: a hook refused the task after it saw the merged files."""
+    return f"Merged with {branch}, a TaskCompleted hook refused it: {reason}"
+
+
 def setup_failed(command: str, how: str, output: str) -> str:
     """Return what a member is told if the user's setup command failed in its new tree."""
     shown = output.strip()[-_OUTPUT_SHOWN:] or "(no output)"

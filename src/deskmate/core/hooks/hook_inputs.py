@@ -59,7 +59,7 @@ def response_details(text: str, arguments: Mapping[str, Any], folder: str, *, ok
 
 def task_details(tool: str, call: str, arguments: Mapping[str, Any], subject: str, text: str) -> dict[str, Any]:
     """Return what the input says of a task that a call creates or completes."""
-    id_ = str(arguments.get("taskId", "")) if tool == "TaskUpdate" else ""
+    id_ = str(arguments.get("taskId", "")).lstrip("#") if tool == "TaskUpdate" else ""
     return {"task_id": id_, "task_subject": subject, "task_description": text, "tool_use_id": call}
 
 

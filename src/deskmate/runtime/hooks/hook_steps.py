@@ -21,6 +21,7 @@ from deskmate.core.hooks.hook_outputs import HookEffect, HookRun, merged
 from deskmate.core.hooks.hook_tables import TOOL_EVENTS, Hook
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.messages import Plain, read_envelope
 from deskmate.runtime.agent_parts import HookRunner
@@ -65,10 +66,9 @@ async def _run(work: AgentWork, event: str, about: str, view: View) -> None:
     runner = runner_of(work)
     hooks, details = _told(work, event, about, view, runner)
     call = view.memory.calls.get(about)
-    effect = merged(
-        await _results(work, runner, hooks, input_of(event, session_of(work, view, runner), details)),
-        call.tool if call else "",
-    )
+    session = session_of(work, view, runner)
+    runs = await answers(runner, work.team_state.writer.redaction, hooks, session, input_of(event, session, details))
+    effect = merged(runs, call.tool if call else "")
     if effect.arguments is not None and call and call.redacted:
         effect = _refused(effect, "The call contains a secret that hooks do not see, so they cannot change it.")
     # Not cancellable: what hooks said must not be lost.
@@ -86,12 +86,12 @@ def runner_of(work: AgentWork) -> HookRunner:
     return work.parts.hooks
 
 
-async def _results(
-    work: AgentWork, runner: HookRunner, hooks: tuple[Hook, ...], told: Mapping[str, Any]
+async def answers(
+    runner: HookRunner, redaction: Redaction, hooks: tuple[Hook, ...], session: HookSession, told: Mapping[str, Any]
 ) -> tuple[HookRun, ...]:
-    """Return how hooks ended, without secrets. A hook that put a secret into a call failed."""
-    redaction, found = work.team_state.writer.redaction, []
-    for run in await runner.run(hooks, json.dumps(told).encode(), work.transcript.name, work.parts.workspace.root):
+    """Run hooks and return how they ended, without secrets. A hook that put a secret into a call failed."""
+    found = []
+    for run in await runner.run(hooks, json.dumps(told).encode(), session):
         clean = replace(run, stdout=redaction.text(run.stdout), stderr=redaction.text(run.stderr))
         if clean.stdout != run.stdout and "updatedInput" in run.stdout:
             clean = replace(clean, exit=2, stderr="The hook put a secret into this call.")
@@ -160,7 +160,7 @@ def _told(
 
 
 def _task_of(view: View, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    id_ = str(arguments.get("taskId", arguments.get("task_id", "")))
+    id_ = str(arguments.get("taskId", arguments.get("task_id", ""))).lstrip("#")
     task = view.board.tasks.get(int(id_)) if id_.isdigit() else None
     if task is not None:
         return task.subject, task.description
@@ -202,6 +202,7 @@ async def end_session(work: AgentWork, view: View) -> None:
     hooks = runner.table.for_event("SessionEnd", "other")
     if not hooks or not work.is_lead:
         return
-    told = input_of("SessionEnd", session_of(work, view, runner), {"reason": "other"})
+    session = session_of(work, view, runner)
+    told = input_of("SessionEnd", session, {"reason": "other"})
     with anyio.move_on_after(_END_SECONDS, shield=True):
-        await _results(work, runner, hooks, told)
+        await answers(runner, work.team_state.writer.redaction, hooks, session, told)

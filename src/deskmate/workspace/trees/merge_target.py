@@ -61,8 +61,16 @@ class BranchTarget:
         """Tell whether two commits have the same files."""
         return await to_thread.run_sync(self._branch.is_same, commit, other)
 
+    async def folder_at(self, commit: str) -> str:
+        """Return a folder with exactly the files of a commit, in a tree that no member can write to."""
+        return (await self._at(commit)).root
+
     async def check(self, commit: str, command: str) -> Ran:
         """Run a command on the files of a commit, in a tree that no member can write to."""
+        workspace = await self._at(commit)
+        return await workspace.run(command, timeout_seconds=CHECK_SECONDS, blob=_BLOB)
+
+    async def _at(self, commit: str) -> LocalWorkspace:
         workspace = await to_thread.run_sync(self._scratch, None)
         files = await workspace.run(_check_out(commit), timeout_seconds=_CHECK_OUT_SECONDS, blob=_BLOB)
         if files.exit != 0:
@@ -70,7 +78,7 @@ class BranchTarget:
             workspace = await to_thread.run_sync(self._scratch, commit)
         # If this fails, the check shows what is missing.
         await set_up(workspace, self._setup, CHECKER)
-        return await workspace.run(command, timeout_seconds=CHECK_SECONDS, blob=_BLOB)
+        return workspace
 
     async def advance(self, tip: str, to: str) -> bool:
         """Move the branch. Return False if it has moved meanwhile."""
