@@ -13,6 +13,7 @@ from deskmate.testing.team_scripts import (
     add_task,
     claim_task,
     complete_task,
+    hears,
     in_turn,
     spawn,
     write_file,
@@ -52,6 +53,17 @@ async def test_a_teammate_is_held_by_the_hooks_of_the_user(runner: TeamRunner) -
     told = [json.loads(line) for line in runner.file("told").replace("}{", "}\n{").splitlines()]
     assert [(one["teammate_name"], one["task_subject"]) for one in told] == [("alice", "write it")] * 2
     assert not (runner.place / ".env").exists()
+
+
+async def test_a_teammate_that_a_hook_does_not_let_rest_continues_with_the_reason(runner: TeamRunner) -> None:
+    lead = in_turn(Say(calls=[spawn("alice")]), Say("Waiting."), Say("All done."))
+    alice = in_turn(Say("Done."), Say(calls=[write_file("tests")]), then=Say("Now it is tested."))
+    tested = "cat >> told; test -e tests || { echo the tests are missing >&2; exit 2; }"
+    run = await runner.play({"lead": lead, "alice": alice}, hooks=hooks(TeammateIdle=tested))
+    assert [hears(asked, "the tests are missing") for asked in run.requests_of("alice")] == [False, True, False]
+    told = [json.loads(line) for line in runner.file("told").replace("}{", "}\n{").splitlines()]
+    active = [(one["last_assistant_message"], one["stop_hook_active"]) for one in told]
+    assert active == [("Done.", False), ("Now it is tested.", True)]
 
 
 # A hook that refuses a task if its folder has the files of both members.
