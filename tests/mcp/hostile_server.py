@@ -103,6 +103,10 @@ def serve() -> None:
         if os.fork() == 0:
             while True:
                 time.sleep(1)
+    if MODE == "slow":
+        # It says nothing until somebody writes what it lists.
+        while FILE is None or not FILE.exists():
+            time.sleep(0.02)
     if MODE == "noise":
         print("Welcome to my server!\n{not json\n[]\n42", flush=True)
     for line in sys.stdin:

@@ -265,10 +265,10 @@ class TeamParts:
         of_servers = self.servers.tools_for(me).listed if self.servers else ()
         return of_servers if me.base_tools is not None else (*given, *of_servers)
 
-    def _found_tools(self, me: Member) -> tuple[Tool, ...]:
+    def _found_tools(self, me: Member) -> Mapping[str, Tool]:
         """Return the tools of MCP servers that an agent must find before it can call them."""
         has_any = self.servers is not None and me.agent_type is AgentType.GENERAL
-        return self.servers.tools_for(me).found if self.servers and has_any else ()
+        return self.servers.tools_for(me).found if self.servers and has_any else {}
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:

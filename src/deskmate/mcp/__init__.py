@@ -8,6 +8,7 @@ sdk_connection     one connection to a server, made with the SDK
 server_connection  one server: started when it is needed, restarted when it died
 approved_tools     which tools of a server the user approved, on disk
 call_results       what a server answers to a call, as the model reads it
+tool_catalogue     which tools of servers an agent may use
 mcp_tools          the tools of servers, as agents have them
 team_servers       all servers of one process of Deskmate
 """

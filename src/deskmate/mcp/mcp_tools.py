@@ -1,31 +1,27 @@
 """The tools of servers, as agents have them.
 
 Each is a tool of its own if their schemas are short. Otherwise the model finds them with `McpSearch` and calls them
-with `McpCall`, so that the beginning of the prompt stays short and the same. Rules see the name of the tool either way.
+with `McpCall`, so that the beginning of the prompt stays short and the same. The tools of a server that is ready too
+late are found in the same way. Rules see the name of the tool either way.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
 
 from pydantic import Field, RootModel
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.mcp.server_tools import ServerTool
-from deskmate.core.mcp.tool_search import are_long, found_text, overview
+from deskmate.core.mcp.tool_search import are_long, found_text, matching, overview
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import MCP_CALL, MCP_SEARCH
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
+from deskmate.mcp.tool_catalogue import Servers, ToolCatalogue
 from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
-
-
-class Caller(Protocol):
-    """Who calls tools of servers."""
-
-    async def call(self, tool: ServerTool, arguments: Mapping[str, Any], context: ToolContext) -> Result:
-        """Call a tool for an agent. Raises ToolError."""
 
 
 class AnyArguments(RootModel[dict[str, Any]]):
@@ -51,7 +47,7 @@ class McpTool(Described):
 
     schema: Mapping[str, Any]
     tool: ServerTool
-    caller: Caller
+    servers: Servers
 
     async def attempt(self, arguments: AnyArguments, context: ToolContext) -> Attempt:
         """Return what the permission rules see. Nothing is known of what it touches, whatever the server says."""
@@ -59,18 +55,40 @@ class McpTool(Described):
 
     async def run(self, arguments: AnyArguments, context: ToolContext) -> Result:
         """Call the tool."""
-        return await self.caller.call(self.tool, arguments.root, context)
+        return await self.servers.call(self.tool, arguments.root, context)
 
 
 @frozen
 class McpSearch(Described):
     """Finds tools of servers."""
 
-    tools: tuple[ServerTool, ...]
+    catalogue: ToolCatalogue
 
     async def run(self, arguments: SearchArguments, context: ToolContext) -> Result:
-        """Return the tools that match, with their schemas."""
-        return Result(found_text(self.tools, arguments.query))
+        """Return the tools that match, with their schemas. Wait for servers that are starting if none matches yet."""
+        if not matching(self.catalogue.known, arguments.query):
+            await self.catalogue.servers.settled()
+        found = found_text(self.catalogue.known, arguments.query)
+        return Result("\n\n".join(filter(None, [found, self.catalogue.missing])))
+
+
+class FoundTools(Mapping[str, McpTool]):
+    """All tools that an agent can call, by name, also of servers that were ready later than the agent."""
+
+    def __init__(self, catalogue: ToolCatalogue) -> None:
+        self._catalogue = catalogue
+
+    def __getitem__(self, name: str) -> McpTool:
+        for tool in self._catalogue.known:
+            if tool.full_name == name:
+                return _made(tool, self._catalogue.servers)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (tool.full_name for tool in self._catalogue.known)
+
+    def __len__(self) -> int:
+        return len(self._catalogue.known)
 
 
 @frozen
@@ -99,15 +117,22 @@ class ToolsOfServers:
     """What an agent gets: tools that its model is shown, and tools that it can only find."""
 
     listed: tuple[Tool, ...] = ()
-    found: tuple[Tool, ...] = ()
+    found: Mapping[str, Tool] = field(default_factory=dict)
 
 
-def tools_of_servers(tools: tuple[ServerTool, ...], caller: Caller) -> ToolsOfServers:
-    """Return these tools as an agent has them."""
-    made = tuple(McpTool(one.full_name, one.shown, AnyArguments, one.schema, one, caller) for one in tools)
-    if not are_long(tools):
+def tools_of_servers(catalogue: ToolCatalogue) -> ToolsOfServers:
+    """Return the tools of a catalogue as an agent has them."""
+    first, late = catalogue.first, catalogue.late
+    made = tuple(_made(tool, catalogue.servers) for tool in first)
+    is_long = are_long(first)
+    if not is_long and not late:
         return ToolsOfServers(made)
-    about = f"{text(f'tools/{MCP_SEARCH}')} Servers, and how many tools each has: {overview(tools)}."
-    search = McpSearch(MCP_SEARCH, about, SearchArguments, tools)
-    call = McpCall(MCP_CALL, text(f"tools/{MCP_CALL}"), McpCallArguments, {one.name: one for one in made})
-    return ToolsOfServers((search, call), made)
+    found = FoundTools(catalogue)
+    about = f"{text(f'tools/{MCP_SEARCH}')} Servers, and how many tools each has: {overview(first, late)}."
+    search = McpSearch(MCP_SEARCH, about, SearchArguments, catalogue)
+    call = McpCall(MCP_CALL, text(f"tools/{MCP_CALL}"), McpCallArguments, found)
+    return ToolsOfServers((search, call) if is_long else (*made, search, call), found)
+
+
+def _made(tool: ServerTool, servers: Servers) -> McpTool:
+    return McpTool(tool.full_name, tool.shown, AnyArguments, tool.schema, tool, servers)

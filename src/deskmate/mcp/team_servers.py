@@ -3,6 +3,7 @@
 The members that run in the process share one process of each server, unless the user wants one for each member.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.mcp.tool_approvals import approval_key
-from deskmate.core.policy.patterns import text_matches
+from deskmate.core.policy.tool_table import MCP_PREFIX
 from deskmate.core.team.members import Member
 from deskmate.errors import ToolError
 from deskmate.mcp.approved_tools import ApprovedTools
@@ -23,11 +24,14 @@ from deskmate.mcp.call_results import result_of
 from deskmate.mcp.mcp_tools import ToolsOfServers, tools_of_servers
 from deskmate.mcp.sdk_connection import Transport
 from deskmate.mcp.server_connection import ServerConnection
+from deskmate.mcp.tool_catalogue import ToolCatalogue
 from deskmate.ports import Clock, ToolContext
 from deskmate.workspace.local_workspace import GRACE_SECONDS
 from deskmate.workspace.sweep import Groups
 
 _LOG = logging.getLogger(__name__)
+# How long the first request waits for servers that start, and how long without a word.
+_WAIT_SECONDS, _SILENT_SECONDS = 3.0, 1.0
 # Makes the transport of a server, in a folder.
 MakeTransport = Callable[[ServerEntry, Path], Transport]
 
@@ -58,23 +62,46 @@ class TeamServers:
         # Who is told what happens to a server. A face that says it itself replaces this.
         self.tell: Callable[[str], None] = _warn
         self.tasks: TaskGroup | None = None
-        self._tools: tuple[ServerTool, ...] = ()
+        self.first_tools: tuple[ServerTool, ...] = ()
+        self.late: tuple[str, ...] = ()
+        self._starts: dict[str, anyio.Event] = {}
 
     async def begin(self, tasks: TaskGroup) -> None:
         """Let servers run in these tasks, and decide which tools are offered: those that are approved.
 
         A server of which nothing was approved yet is started at once, and what it lists is approved with it. Other
-        servers are started only when one of their tools is called.
+        servers are started only when one of their tools is called. A server that is not ready within a few seconds
+        goes on starting. Its tools can be found once it is ready.
         """
         self.tasks = tasks
-        async with anyio.create_task_group() as tries:
-            for name, approved in self.approved.items():
-                if approved.tools is None:
-                    tries.start_soon(self._try, name)
-        self._decide()
+        for name, approved in self.approved.items():
+            if approved.tools is None:
+                self._starts[name] = anyio.Event()
+                tasks.start_soon(self._try, name)
+        with self._clock.move_on_after(_SILENT_SECONDS):
+            await self.settled()
+        if self._starts:
+            self.tell(f"Waiting up to {_WAIT_SECONDS:g} s for MCP servers to start: {', '.join(self._starts)}")
+            with self._clock.move_on_after(_WAIT_SECONDS - _SILENT_SECONDS):
+                await self.settled()
+        self.first_tools, self.late = self.tools, self.starting
+        if self.late:
+            self.tell(f"MCP servers still starting: {', '.join(self.late)}. Agents can find their tools once they run")
 
-    def _decide(self) -> None:
-        self._tools = tuple(tool for one in self.approved.values() for tool in one.tools or ())
+    @property
+    def tools(self) -> tuple[ServerTool, ...]:
+        """The tools that are approved now."""
+        return tuple(tool for one in self.approved.values() for tool in one.tools or ())
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """The servers that are being started for the first time."""
+        return tuple(self._starts)
+
+    async def settled(self) -> None:
+        """Return once no server is being started for the first time."""
+        while self._starts:
+            await next(iter(self._starts.values())).wait()
 
     def sweep(self, member: str) -> None:
         """End what an earlier process of a member left running. Call it while holding its seat."""
@@ -82,9 +109,13 @@ class TeamServers:
 
     async def _try(self, name: str) -> None:
         try:
-            await self.connect(name)
-        except ToolError as error:
-            _LOG.warning("%s", error.message)
+            # The connection tells why it failed.
+            with contextlib.suppress(ToolError):
+                await self.connect(name)
+                if name in self.late:
+                    self.tell(f"The MCP server {name} is ready now")
+        finally:
+            self._starts.pop(name).set()
 
     async def connect(self, name: str) -> ServerConnection:
         """Return a server that runs now, with its tools listed. Raises ToolError."""
@@ -124,11 +155,8 @@ class TeamServers:
 
     def tools_for(self, me: Member) -> ToolsOfServers:
         """Return the tools that an agent has: all, or those that its agent type names."""
-        if me.base_tools is None:
-            return tools_of_servers(self._tools, self)
-        wanted = [word for word in me.base_tools if word.startswith("mcp__")]
-        chosen = [tool for tool in self._tools if any(text_matches(word, tool.full_name) for word in wanted)]
-        return tools_of_servers(tuple(chosen), self)
+        words = None if me.base_tools is None else tuple(word for word in me.base_tools if word.startswith(MCP_PREFIX))
+        return tools_of_servers(ToolCatalogue(self, words))
 
 
 def _warn(text: str) -> None:

@@ -33,22 +33,26 @@ class ToolSet(Mapping[str, Tool]):
     """Tools by name: those of ours that are named here, and those of the calling program and of servers, `own`.
 
     Ours are imported when one of them is first looked up. `unlisted`: more tools that can be called, and that the model
-    is not told of.
+    is not told of. There may be more of them later.
     """
 
     def __init__(
-        self, kind: AgentKind, names: Iterable[str], own: Iterable[Tool] = (), unlisted: Iterable[Tool] = ()
+        self,
+        kind: AgentKind,
+        names: Iterable[str],
+        own: Iterable[Tool] = (),
+        unlisted: Mapping[str, Tool] | None = None,
     ) -> None:
         self._kind, self._schemas = kind, schemas_for(kind)
         self._names = tuple(name for name in names if name in self._schemas)
-        self._told = tuple(own)
-        self._own = {tool.name: tool for tool in (*self._told, *unlisted)}
+        self._own = {tool.name: tool for tool in own}
+        self._unlisted = {} if unlisted is None else unlisted
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""
         ours = (ToolSpec(name, self._text(name), self._schemas[name]) for name in self._names)
-        return (*ours, *map(spec, self._told))
+        return (*ours, *map(spec, self._own.values()))
 
     def _text(self, name: str) -> str:
         """Return the description of a tool. Sentences about tools for files that are not there are left out."""
@@ -63,12 +67,12 @@ class ToolSet(Mapping[str, Tool]):
         if name in self._own:
             return self._own[name]
         if name not in self._names:
-            raise KeyError(name)
+            return self._unlisted[name]
         (tool,) = tools_for(self._kind, [name])
         return tool
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._names, *self._own))
+        return iter(dict.fromkeys((*self._names, *self._own, *self._unlisted)))
 
     def __len__(self) -> int:
-        return len(self._names) + len(self._own)
+        return sum(1 for _ in self)

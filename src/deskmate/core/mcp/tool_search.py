@@ -22,10 +22,11 @@ def are_long(tools: Iterable[ServerTool]) -> bool:
     return sum(tool.chars for tool in tools) > MOST_CHARS
 
 
-def overview(tools: Iterable[ServerTool]) -> str:
-    """Return which servers there are and how many tools each has."""
+def overview(tools: Iterable[ServerTool], late: Iterable[str] = ()) -> str:
+    """Return which servers there are and how many tools each has. `late`: servers that are still starting."""
     counts = Counter(tool.server for tool in tools)
-    return ", ".join(f"{server} ({count})" for server, count in sorted(counts.items()))
+    servers = {server: str(count) for server, count in counts.items()} | dict.fromkeys(late, "still starting")
+    return ", ".join(f"{server} ({words})" for server, words in sorted(servers.items()))
 
 
 def matching(tools: Sequence[ServerTool], query: str) -> list[ServerTool]:
@@ -46,6 +47,8 @@ def _rank(tool: ServerTool, words: set[str], query: str) -> int:
 def found_text(tools: Sequence[ServerTool], query: str) -> str:
     """Return what a model reads of a search: the best matches with their schemas, and the names of others."""
     found = matching(tools, query)
+    if not tools:
+        return "No server has tools yet."
     if not found:
         names = ", ".join(tool.full_name for tool in tools[:_MOST_NAMED])
         more = f" and {len(tools) - _MOST_NAMED} more" if len(tools) > _MOST_NAMED else ""
