@@ -75,6 +75,11 @@ class TeamOnDisk:
         """The latest mail, oldest first."""
         return self._shown.mail.letters
 
+    @property
+    def mail_positions(self) -> dict[str, int]:
+        """How far each mailbox was read. The mail is the same as long as this is."""
+        return dict(self._shown.mail.since)
+
     async def entries(self, name: str, after: int = 0) -> Sequence[tuple[int, Entry]]:
         """Return a member's entries after a number."""
         return list(entries_in(await self._state.writer.store.read(log(name), after, sync=False)))

@@ -4,7 +4,8 @@ web_start      from arguments to exit code
 web_server     the routes
 request_guard  who may ask: token, Host and Origin, checked before any route
 page_files     the files of the page, as they are served and as one file
-team_changes   what is new in a team since it was last told, as events
+shared_team    one team, read and folded once for all pages that show it
+team_changes   what is new in a team since a page was last told, as events
 team_replay    the past of a team as steps, each of the same form
 team_export    a team as one HTML file
 shown_json     items as JSON

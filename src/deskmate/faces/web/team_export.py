@@ -11,7 +11,8 @@ from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
 from deskmate.errors import Refused
 from deskmate.faces.common.text_tables import note
 from deskmate.faces.web.page_files import single_file
-from deskmate.faces.web.team_changes import MemberWords, TeamChanges
+from deskmate.faces.web.shared_team import SharedTeam
+from deskmate.faces.web.team_changes import MemberWords, shown_items
 from deskmate.faces.web.team_replay import team_replay
 from deskmate.queries.stream_reader import reading_of
 
@@ -49,6 +50,7 @@ def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
 
 
 async def _saved(team: TeamOnDisk) -> dict[str, Any]:
-    _, state = await TeamChanges(team, "", 0).next()
-    words = {name: MemberWords(name) for name in team.roster.members}
-    return {"state": state, "transcripts": {name: list((await one.news(team)).values()) for name, one in words.items()}}
+    shared = SharedTeam(team)
+    await shared.fold()
+    words = {name: shown_items(await MemberWords(name).news(team)) for name in team.roster.members}
+    return {"state": shared.since(0), "transcripts": words}

@@ -14,12 +14,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from deskmate.app import Settings
-from deskmate.app.attach.team_on_disk import watched
 from deskmate.errors import BadInput, DeskmateError, StoreError
 from deskmate.faces.web.open_api import open_api
 from deskmate.faces.web.page_files import INDEX, content_of, import_map_hash, page_files
 from deskmate.faces.web.page_requests import REQUESTS
 from deskmate.faces.web.request_guard import RequestGuard
+from deskmate.faces.web.shared_team import SharedTeams
 from deskmate.faces.web.shown_json import team_json
 from deskmate.faces.web.team_changes import team_events
 from deskmate.faces.web.team_replay import team_replay
@@ -33,7 +33,7 @@ class TeamPages:
     """What the routes answer, for the teams of one workspace."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        self._folder, self._settings = folder, settings
+        self._folder, self._shared = folder, SharedTeams(folder, settings)
 
     async def teams(self, request: Request) -> Response:
         """List the teams."""
@@ -67,7 +67,7 @@ class TeamPages:
         return StreamingResponse(all_events(), media_type="text/event-stream")
 
     async def _stream(self, name: str, watches: str, after: int) -> AsyncIterator[str]:
-        async with watched(self._folder, name, self._settings) as team:
+        async with self._shared.opened(name) as team:
             async for number, change in team_events(team, watches, after):
                 yield f"event: changes\nid: {number}\ndata: {json.dumps(change)}\n\n" if change else ": nothing new\n\n"
 
