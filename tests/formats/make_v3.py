@@ -79,6 +79,9 @@ LEAD: list[Line] = [
     ),
     Hooked(event="UserPromptSubmit", about="user:1", decision="deny", reason="no keys here", withheld=("user:1",)),
     Hooked(event="PostToolUse", about="lead:3.0", stop="the disk is full"),
+    Hooked(
+        event="PostToolUse", about="lead:3.0", shown=("`lint` of settings.toml failed with exit code 1",), late=True
+    ),
     Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
 ]
 USER: list[Line] = [QUESTION]

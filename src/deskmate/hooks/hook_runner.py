@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskmate.core.hooks.hook_inputs import HookSession
 from deskmate.core.hooks.hook_outputs import HookRun
@@ -9,7 +10,10 @@ from deskmate.core.hooks.hook_tables import Hook, HookTable
 from deskmate.core.log.names import LEAD
 from deskmate.hooks.hook_process import HookPlace, run_command_hook
 
-# At most this many hooks run at once in a process.
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
+# At most this many hooks run at once in a process, and as many that nobody waits for.
 _TOGETHER = 16
 
 
@@ -29,6 +33,7 @@ class MachineHooks:
         self.table, self._place = table, place
         self.session_told = False
         self._told = set[str]()
+        self._rooms: dict[bool, CapacityLimiter] = {}
 
     async def run(self, hooks: tuple[Hook, ...], told: bytes, session: HookSession) -> tuple[HookRun, ...]:
         """Run hooks together and return how each ended, in the same order."""
@@ -38,10 +43,9 @@ class MachineHooks:
         member = session.member or LEAD
         place = replace(self._place, folder=Path(session.folder), team=self._team_of(session.team, member))
         ends: dict[int, HookRun] = {}
-        room = anyio.CapacityLimiter(_TOGETHER)
 
         async def run(index: int, hook: Hook) -> None:
-            async with room:
+            async with self._rooms.setdefault(hook.is_async, anyio.CapacityLimiter(_TOGETHER)):
                 ends[index] = await _run(hook, told, place, member)
 
         async with anyio.create_task_group() as tasks:

@@ -70,18 +70,39 @@ async def meanwhile(side: Callable[[], Coroutine[Any, Any, object]], work: Await
     return result
 
 
+# So long, something that ends waits for tasks that may take a moment longer.
+_GRACE_SECONDS = 5.0
+
+
 class PlayTasks:
     """The tasks of something that plays, from `open` until it is left. What starts them can be made before."""
 
     def __init__(self) -> None:
         self._group: TaskGroup | None = None
+        self._late: list[anyio.Event] = []
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Run tasks until this is left. Those that still run then are cancelled."""
+        """Run tasks until this is left. Those that still run then are cancelled, late ones after five seconds."""
         async with task_group() as self._group:
             yield
+            with anyio.move_on_after(_GRACE_SECONDS):
+                for ended in self._late:
+                    await ended.wait()
             self._group.cancel_scope.cancel()
+
+    def start_late(self, task: Callable[[*Arguments], Coroutine[Any, Any, Any]], *args: *Arguments) -> None:
+        """Start a task that may take a moment longer than what plays."""
+        ended = anyio.Event()
+        self._late = [event for event in self._late if not event.is_set()] + [ended]
+
+        async def run() -> None:
+            try:
+                await task(*args)
+            finally:
+                ended.set()
+
+        self.start_soon(run)
 
     def start_soon(self, task: Callable[[*Arguments], Coroutine[Any, Any, Any]], *args: *Arguments) -> None:
         """Start a task."""

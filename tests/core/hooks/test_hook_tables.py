@@ -69,7 +69,7 @@ def test_a_hook_that_is_described_twice_runs_once() -> None:
         ({"Stop": [{"hooks": [{"type": "command"}]}]}, "`command` must be a text"),
         ({"Stop": [{"hooks": [{**CAT, "timeout": 0}]}]}, "`timeout` must be a number of seconds"),
         ({"Stop": [{"hooks": [{**CAT, "timeout": True}]}]}, "`timeout` must be a number of seconds"),
-        ({"Stop": [{"hooks": [{**CAT, "async": True}]}]}, "`async` are not supported"),
+        ({"Stop": [{"hooks": [{**CAT, "async": "yes"}]}]}, "`async` must be true or false"),
     ],
 )
 def test_what_cannot_be_used_is_a_problem_of_the_file_and_the_rest_works(described: object, problem: str) -> None:

@@ -13,9 +13,10 @@ Answer = HookRun | Awaitable[HookRun]
 Answers = Callable[[Hook, Mapping[str, Any]], Answer]
 
 
-def table(*events: str, matcher: str = "", of_project: bool = False) -> HookTable:
+def table(*events: str, matcher: str = "", of_project: bool = False, is_async: bool = False) -> HookTable:
     """Return one hook for each of these events."""
-    described = {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": event}]}] for event in events}
+    hook = {"type": "command", "async": is_async}
+    described = {event: [{"matcher": matcher, "hooks": [{**hook, "command": event}]}] for event in events}
     return HookTable(hooks_in(described, "hooks.toml", of_project=of_project).hooks)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.core.agent.entries import Heard, Hooked, SummaryRequested
@@ -148,6 +150,42 @@ async def test_hooks_hear_of_a_summary_before_it_is_made() -> None:
     await (await run.lead()).transcript.record(SummaryRequested(focus="the schema"))
     await run.turn("go on")
     assert [(one["trigger"], one["custom_instructions"]) for one in hooks.told] == [("manual", "the schema")]
+
+
+async def test_nobody_waits_for_an_async_hook_and_only_what_it_shows_is_recorded() -> None:
+    over = anyio.Event()
+
+    async def fail(hook: Hook) -> HookRun:
+        await over.wait()
+        return HookRun(hook, 2, "", "too late to object")
+
+    hooks = ScriptedHooks(table("Stop", is_async=True), lambda hook, _: fail(hook))
+    run = await harness(hooks, Say("hello"), attended=True)
+    async with run.playing("hi"):
+        await run.until_status("idle")
+        over.set()
+    found = [entry for entry in await run.entries() if isinstance(entry, Hooked)]
+    assert [(entry.late, entry.decision, "too late to object" in str(entry.shown)) for entry in found] == [
+        (None, None, False),
+        (True, None, True),
+    ]
+    assert len(run.scripted.prompts) == 1
+
+
+async def test_a_failure_of_an_async_hook_is_shown_although_the_run_ends_meanwhile() -> None:
+    began, ends = anyio.Event(), []
+
+    async def fail(hook: Hook) -> HookRun:
+        began.set()
+        await anyio.lowlevel.checkpoint()
+        ends.append(hook.event)
+        return HookRun(hook, 1, "", "no network")
+
+    hooks = ScriptedHooks(table("Stop", is_async=True), lambda hook, _: fail(hook))
+    run = await harness(hooks, Say("hello"))
+    await run.turn("hi")
+    late = [entry for entry in await run.entries() if isinstance(entry, Hooked) and entry.late]
+    assert (ends, ["no network" in str(entry.shown) for entry in late]) == (["Stop"], [True])
 
 
 async def test_hooks_hear_of_the_end_of_a_session() -> None:

@@ -307,7 +307,7 @@ class Hooked(Fact):
 
     `decision`: allow, ask or deny; deny also means that the event was blocked. `arguments`: the input that replaces
     that of the call. `context`: what the model is told. `withheld`: messages that the model never reads. `stop`: why
-    the agent must stop. `shown`: what the user is told.
+    the agent must stop. `shown`: what the user is told. `late`: of hooks that nobody waited for, which decide nothing.
     """
 
     type: Literal["hooked"] = "hooked"
@@ -320,6 +320,7 @@ class Hooked(Fact):
     withheld: tuple[str, ...] | None = None
     stop: str | None = None
     shown: tuple[str, ...] | None = None
+    late: Literal[True] | None = None
 
 
 # What by itself tells the model nothing.

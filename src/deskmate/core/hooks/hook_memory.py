@@ -67,9 +67,11 @@ def after_hooks(
     hooks: HookMemory, calls: Mapping[str, OpenCall], number: int, entry: Hooked, *, owed: bool
 ) -> tuple[HookMemory, Mapping[str, OpenCall], bool]:
     """Return what is known of hooks and calls after hooks ran, and whether the model has something to answer."""
-    hooks = replace(hooks, told=hooks.told | {key_of(entry.event, entry.about)}, stop=entry.stop or hooks.stop)
     was_alone = hooks.alone_at == number - 1
     hooks = replace(hooks, alone_at=number if was_alone else None)
+    if entry.late:
+        return hooks, calls, owed
+    hooks = replace(hooks, told=hooks.told | {key_of(entry.event, entry.about)}, stop=entry.stop or hooks.stop)
     if entry.event == "UserPromptSubmit":
         prompts = tuple(prompt for prompt in hooks.prompts if prompt != entry.about)
         hooks = replace(hooks, prompts=prompts)

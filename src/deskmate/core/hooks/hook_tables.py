@@ -7,6 +7,7 @@ What a file has and this version does not support is listed, never silently left
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from deskmate.core.hooks.tool_aliases import names_of
@@ -41,7 +42,7 @@ class Hook:
     """One hook. `file`: where it is described. `of_project`: that file is in the workspace.
 
     `command`: for a shell, or empty. `url`: where the JSON is posted instead, with `headers`, in
-    which these `variables` of the environment are filled in.
+    which these `variables` of the environment are filled in. `is_async`: nobody waits for it, so it decides nothing.
     """
 
     event: str
@@ -53,6 +54,7 @@ class Hook:
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     variables: tuple[str, ...] = ()
+    is_async: bool = False
 
     @property
     def label(self) -> str:
@@ -164,15 +166,16 @@ def _hook(event: str, matcher: str, hook: object, file: str, of_project: bool) -
     kind, seconds = hook.get("type"), hook.get("timeout", DEFAULT_SECONDS)
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds <= MOST_SECONDS:
         raise BadInput(f"`timeout` must be a number of seconds, at most {MOST_SECONDS:g}")
-    if hook.get("async"):
-        raise BadInput("hooks with `async` are not supported")
+    is_async = hook.get("async", False)
+    if not isinstance(is_async, bool):
+        raise BadInput("`async` must be true or false")
     if kind == "command":
         command = hook.get("command")
         if not isinstance(command, str) or not command.strip():
             raise BadInput("`command` must be a text for a shell")
-        return Hook(event, matcher, command, float(seconds), file, of_project)
+        return Hook(event, matcher, command, float(seconds), file, of_project, is_async=is_async)
     if kind == "http":
-        return _http_hook(event, matcher, hook, float(seconds), file, of_project)
+        return replace(_http_hook(event, matcher, hook, float(seconds), file, of_project), is_async=is_async)
     raise BadInput(f"hooks of type {str(kind)[:40]!r} are not supported")
 
 

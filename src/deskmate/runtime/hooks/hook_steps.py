@@ -67,7 +67,11 @@ async def _run(work: AgentWork, event: str, about: str, view: View) -> None:
     hooks, details = _told(work, event, about, view, runner)
     call = view.memory.calls.get(about)
     session = session_of(work, view, runner)
-    runs = await answers(runner, work.team_state.writer.redaction, hooks, session, input_of(event, session, details))
+    told = input_of(event, session, details)
+    awaited = tuple(hook for hook in hooks if not hook.is_async)
+    if others := tuple(hook for hook in hooks if hook.is_async):
+        work.tasks.start_late(_run_late, work, event, about, others, session, told)
+    runs = await answers(runner, work.team_state.writer.redaction, awaited, session, told)
     effect = merged(runs, call.tool if call else "")
     if effect.arguments is not None and call and call.redacted:
         effect = _refused(effect, "The call contains a secret that hooks do not see, so they cannot change it.")
@@ -78,6 +82,24 @@ async def _run(work: AgentWork, event: str, about: str, view: View) -> None:
         work.calls.reconsider(about)
     if event == "SessionStart":
         runner.session_told = True
+
+
+async def _run_late(
+    work: AgentWork, event: str, about: str, hooks: tuple[Hook, ...], session: HookSession, told: Mapping[str, Any]
+) -> None:
+    """Run hooks that nobody waits for. Only what the user is shown of them is recorded, each when it has ended."""
+    runner = runner_of(work)
+
+    async def run(hook: Hook) -> None:
+        effect = merged(await answers(runner, work.team_state.writer.redaction, (hook,), session, told))
+        wanted = (f"An async {event} hook cannot block anything: {effect.reason}",) if effect.decision == "deny" else ()
+        if shown := (*effect.shown, *runner.new_only((*effect.failures, *wanted))):
+            with anyio.CancelScope(shield=True):
+                await work.transcript.record(Hooked(event=event, about=about, shown=shown, late=True))
+
+    async with task_group() as tasks:
+        for hook in hooks:
+            tasks.start_soon(run, hook)
 
 
 def runner_of(work: AgentWork) -> HookRunner:
