@@ -26,7 +26,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "fs": frozenset({"fs", "core", "errors"}),
     "texts": frozenset(),
     "core": frozenset({"core", "errors", "texts"}),
-    "ports": frozenset({"core", "errors"}),
+    "ports": frozenset({"ports", "core", "errors"}),
     "config": frozenset({"config", "core", "errors", "fs"}),
     "runtime": frozenset({"runtime", "core", "ports", "errors", "texts"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},

@@ -23,7 +23,7 @@ from deskmate.ports import Store
 from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Feed
-from deskmate.runtime.perform.tool_calls import Calls
+from deskmate.runtime.perform.calls.tool_calls import Calls
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter

@@ -14,8 +14,8 @@ from deskmate.core.prompt.rendering import spoken
 from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Feed, Streamed
+from deskmate.runtime.perform.calls.tool_calls import RESULT_CAP
 from deskmate.runtime.perform.live_words import LiveWords
-from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.memory_store import MemoryStore

@@ -13,7 +13,7 @@ from deskmate.core.log.names import LEAD, log
 from deskmate.core.prompt.prompts import CallBlock, Reply, ResultBlock
 from deskmate.core.team.messages import Plain
 from deskmate.ports import Ran
-from deskmate.runtime.perform.tool_calls import RESULT_CAP
+from deskmate.runtime.perform.calls.tool_calls import RESULT_CAP
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import Say, Use

@@ -5,8 +5,7 @@ surroundings     what an agent hears and sees before it decides, and what it wai
 working_steps    ask the model, run calls, make room: the steps that can be cut
 parking          an agent that cannot continue
 model_calls      builds the prompt, calls the model, makes room when the context is full
-tool_calls       runs what a model asked for: journal, tool, result
-background       commands and subagents that run in the background
+calls            runs what a model asked for, also in the background
 team_duties      what an agent does for its team between two model calls
 status_reporter  what a member is shown to be doing
 step_scope       what ends a step before it is done: interrupt, shutdown, time limit

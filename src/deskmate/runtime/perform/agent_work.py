@@ -6,13 +6,14 @@ from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.members import Member
 from deskmate.core.values import frozen
 from deskmate.runtime.agent_parts import AgentParts
-from deskmate.runtime.perform.background import BackgroundJobs
+from deskmate.runtime.perform.calls.background import BackgroundJobs
+from deskmate.runtime.perform.calls.call_context import RunSubagent
+from deskmate.runtime.perform.calls.tool_calls import Calls
 from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.perform.model_calls import ModelCalls
 from deskmate.runtime.perform.status_reporter import StatusReporter
 from deskmate.runtime.perform.step_scope import StepScope
 from deskmate.runtime.perform.team_duties import TeamDuties
-from deskmate.runtime.perform.tool_calls import Calls, RunSubagent
 from deskmate.runtime.perform.wait_times import WaitTimes
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript

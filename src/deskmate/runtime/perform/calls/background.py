@@ -17,7 +17,7 @@ from deskmate.core.prompt.call_texts import call_text
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
-from deskmate.runtime.perform.tool_calls import keep, outcome
+from deskmate.runtime.perform.calls.tool_calls import keep, outcome
 from deskmate.runtime.task_groups import PlayTasks
 
 _TOLD = 2_000

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from deskmate.core.agent.actions import Settle
 from deskmate.core.agent.entries import Began, Did
-from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.open_calls import CUT_UNWRITTEN, UNWRITTEN, OpenCall
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import View
@@ -20,20 +19,14 @@ from deskmate.core.policy.permissions import Attempt, Effect
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.policy.verdicts import verdict_on
-from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.prompt.live_output import LiveOutput
-from deskmate.core.prompt.skills import Skill
-from deskmate.core.team.members import Member, RosterState
-from deskmate.core.team.roster_records import Joined
-from deskmate.core.values import frozen
+from deskmate.core.team.members import Member
 from deskmate.errors import ALSO_AN_EVENT, BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, MemberTree, Tool, Workspace
-from deskmate.runtime.agent_parts import AgentParts, ForeseeingTool, LeadTeams
-from deskmate.runtime.dismissal import dismiss
+from deskmate.ports import Background, Tool, Workspace
+from deskmate.runtime.agent_parts import AgentParts, ForeseeingTool
+from deskmate.runtime.perform.calls.call_context import CallContext, RunSubagent
 from deskmate.runtime.perform.live_words import tell_output
-from deskmate.runtime.radar.file_writers import writer_of
-from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import meanwhile, together
@@ -44,105 +37,6 @@ COMMAND_TOOL = "bash"
 RESULT_CAP = 50_000
 _PREVIEW, _FLAWS, _PLACE = 2_000, 3, 80
 _LOG, _FAILED = logging.getLogger(__name__), "A call of %s failed: %s"
-RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
-
-
-@frozen
-class CallContext:
-    """The context of one call."""
-
-    call: str
-    again: bool
-    fixed: tuple[str, ...]
-    printed: LiveOutput
-    me: Member
-    team_state: TeamState
-    mail: Mailbox
-    parts: AgentParts
-    background: Background
-    transcript: Transcript
-    run_subagents: RunSubagent
-
-    @property
-    def workspace(self) -> Workspace:
-        """The folder the agent works in."""
-        return self.parts.workspace
-
-    @property
-    def tree(self) -> MemberTree | None:
-        """The agent's own tree, if it has one."""
-        return self.parts.tree
-
-    @property
-    def redaction(self) -> Redaction:
-        """What finds secrets. The same object replaces them in all records."""
-        return self.team_state.writer.redaction
-
-    @property
-    def skills(self) -> Mapping[str, Skill]:
-        """All skills by name."""
-        return self.parts.skills
-
-    @property
-    def memory(self) -> Memory:
-        """What the agent knows, as of now."""
-        return self.transcript.memory
-
-    @property
-    def board(self) -> Board:
-        """The team's board."""
-        return self.team_state.board
-
-    @property
-    def roster(self) -> RosterState:
-        """The team's roster as last read."""
-        return self.team_state.roster.state
-
-    @property
-    def home(self) -> tuple[RosterState, Mailbox] | None:
-        """The roster of the lead's home and its mailbox there, while it leads another team."""
-        home = self.parts.home_beside(self.team_state)
-        return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
-
-    async def join(self, joined: Joined) -> Member:
-        """Add a teammate."""
-        if self.memory.dismissed or self.memory.dismissed_at_home:
-            raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
-        return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
-
-    async def found(self, name: str, description: str) -> None:
-        """Create a team and work there from now on."""
-        await self._teams.found(name, description)
-
-    async def close(self) -> str:
-        """Close the team: stop its teammates, wait for that, hear all mail, and go back to the first team."""
-        await dismiss(self.team_state, self.mail, self.call)
-        while await self.mail.hear(self.transcript):
-            pass
-        return await self._teams.close()
-
-    @property
-    def _teams(self) -> LeadTeams:
-        if self.parts.teams is None:
-            raise Refused("You cannot create or close a team here. Work with the team you have.")
-        return self.parts.teams
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The files this agent knows, as of now. An earlier call may have changed some."""
-        return self.transcript.memory.files
-
-    async def writer_of(self, path: str, fingerprint: str) -> str | None:
-        """Return the other member whose last change left a file with this fingerprint."""
-        return await writer_of(self.team_state, self.me.name, path, fingerprint)
-
-    def profile_of(self, name: str) -> AgentProfile:
-        """Return the agent type of a name."""
-        return profile_of(name, self.parts.profiles)
-
-    async def run_subagent(self, prompt: str, profile: AgentProfile) -> Result:
-        """Run a subagent that has the id of this call."""
-        return await self.run_subagents(self.call, prompt, profile)
 
 
 class Calls:
