@@ -1,7 +1,7 @@
 """Removing teams.
 
 Only teams that this user began here are removed, and only while no process runs them. Faces first show what would be
-deleted and ask. `stores.removal` deletes the folders.
+deleted and ask. The engine deletes them.
 """
 
 import os
@@ -18,9 +18,9 @@ from deskmate.errors import Held, Refused
 from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
 from deskmate.queries.team_view import SeenTeam, look_at_teams
 from deskmate.queries.tree_view import SeenTree
-from deskmate.stores.archive import archived_from, teams_from, teams_in
-from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
-from deskmate.stores.removal import remove_team
+from deskmate.stores.engines.engine import teams_from
+from deskmate.stores.jsonl_store import TASKS, TEAMS
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import known_team
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.checkpoints.choice import forget_checkpoints
@@ -45,7 +45,7 @@ def has_teams(folder: Path | None) -> bool:
     """Return whether there is any team to remove."""
     place = workspace_at(folder)
     with telling(place):
-        return bool(teams_in(place))
+        return bool(engine_at(place).teams())
 
 
 def removable(folder: Path | None, names: Iterable[str]) -> tuple[Removable, ...]:
@@ -82,10 +82,11 @@ def _is_spent(family: Iterable[SeenTeam], oldest: float | None) -> bool:
 
 
 def _removable(place: Path, team: str) -> Removable:
-    inner = tuple(teams_from(place, team))
+    engine = engine_at(place)
+    inner = tuple(teams_from(engine, team))
     for name in (team, *inner):
         _check(place, name)
-    return Removable(team, title_at(place, team), inner, tuple(archived_from(place, team)))
+    return Removable(team, title_at(place, team), inner, tuple(engine.archived_from(team)))
 
 
 def _check(place: Path, team: str) -> None:
@@ -107,19 +108,20 @@ async def remove(folder: Path | None, team: Removable) -> tuple[SeenTree, ...]:
     Its branch is kept, too. Raises Refused if a process runs it by now, StoreError or ToolError if the disk refuses.
     """
     place = workspace_at(folder)
+    engine = engine_at(place)
     async with AsyncExitStack() as stack:
         for name in (team.name, *team.open):
             _check(place, name)
-            store = JsonlStore.open(place, name)
+            store = engine.open(name)
             stack.callback(store.close)
             try:
                 await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}, which removes it"))
             except Held as error:
                 raise Refused(f"Team '{name}' is running in {error.note}", "Stop it first, then remove it.") from error
         for name in team.open:
-            remove_team(place, name)
+            engine.remove(name)
         forget_checkpoints(place, team.name, state_folder(environment()), environment())
-        remove_team(place, team.name, team.closed)
+        engine.remove(team.name, team.closed)
     closed = (name.rpartition("-")[0] for name in team.closed)
     pruned = [await prune_trees(place, name) for name in dict.fromkeys([team.name, *team.open, *closed])]
     return tuple(tree for one in pruned for tree in one.kept)

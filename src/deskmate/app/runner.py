@@ -42,8 +42,8 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.stores.archive import finish_archiving, spent_in_archive
-from deskmate.stores.jsonl_store import TEAMS, JsonlStore
+from deskmate.stores.jsonl_store import TEAMS
+from deskmate.trust.chosen_engine import engine_at, use_store
 from deskmate.trust.folders import FIRST_TEAM, free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
 from deskmate.trust.sandbox_choice import refuse_unconfined
 from deskmate.trust.team_signature import Signing
@@ -134,6 +134,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
     If nothing was said to it or no model ever answered, the team is removed at the end.
     """
     place, settings = workspace_of(request.workspace), request.settings
+    use_store(place, settings.store)
     if not request.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
         _LOG.warning("The workspace is now %s. %s. To continue there, run: %s", place, *beyond)
     # Before anything is created: unusable settings must leave nothing on disk.
@@ -159,6 +160,7 @@ async def founded(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIt
 async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
     """Open an existing team, by default the one last written to, and tell its lead the goal, if there is one."""
     place, settings = workspace_of(request.workspace), request.settings
+    use_store(place, settings.store)
     await give_up_abandoned(Signing(settings.state, place), keep=request.team)
     if request.team and not request.numbered:
         asked = known_team(
@@ -238,9 +240,10 @@ async def new_home(place: Path, request: RunRequest, feed: Feed) -> AsyncIterato
 @asynccontextmanager
 async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, create: bool) -> AsyncIterator[Teams]:
     """Hold the lead's seat, and yield its teams."""
-    finish_archiving(place)
+    engine = engine_at(place)
+    engine.finish_archiving()
     async with AsyncExitStack() as stack:
-        store = JsonlStore.open(place, team, create=create)
+        store = engine.open(team, create=create)
         stack.callback(store.close)
         try:
             await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
@@ -249,7 +252,7 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         signing = Signing(settings.state, place)
         if create:
             signing.claim(team)
-        team_state = team_state_of(store, settings, feed, spent_in_archive(place, team))
+        team_state = team_state_of(store, settings, feed, engine.spent_in_archive(team))
         yield await stack.enter_async_context(Teams(signing, team, store, team_state))
 
 

@@ -26,8 +26,8 @@ from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.stores.archive import spent_in_archive
 from deskmate.trust.approvals import consent_to
+from deskmate.trust.chosen_engine import engine_at, use_store
 from deskmate.trust.folders import home_of, known_team, open_store, workspace_of
 from deskmate.trust.team_signature import Signing
 
@@ -87,6 +87,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
     Raises Refused if there is no such teammate, Held if another process runs it and `part.wait` is false.
     """
     place, settings = workspace_of(part.workspace), part.settings
+    use_store(place, settings.store)
     team = known_team(place, part.team)
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
@@ -124,7 +125,7 @@ async def _count_other_team(
 
     async def look(stores: ExitStack) -> str | None:
         other = signing.team_from(home) if team == home else home
-        budget.elsewhere = await to_thread.run_sync(spent_in_archive, place, home)
+        budget.elsewhere = await to_thread.run_sync(engine_at(place).spent_in_archive, home)
         if other != counted:
             store = stores.enter_context(open_store(place, other)) if other else None
             budget.count(Budget(team_state.writer.into(store), Caps()) if store else None)

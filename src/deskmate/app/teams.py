@@ -26,10 +26,9 @@ from deskmate.runtime.events import TeamStarted
 from deskmate.runtime.running_team import Keeper, RunningTeam
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import TeamState
-from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
-from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.engines.engine import TeamStore
 from deskmate.stores.named_team_store import NamedTeamStore
-from deskmate.stores.removal import remove_team
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.team_signature import Signing
 
 Launchers: TypeAlias = Callable[[TeamState], Mapping[str, Launcher]]
@@ -41,7 +40,7 @@ class _Named:
     """The team that the lead created. `seat`: the lead's there. `running`: None as long as teams are not run here."""
 
     team_state: TeamState
-    store: JsonlStore
+    store: TeamStore
     seat: AsyncExitStack
     running: RunningTeam | None = None
 
@@ -53,11 +52,11 @@ class Teams:
     team still exists.
     """
 
-    def __init__(self, signing: Signing, home: str, store: JsonlStore, first: TeamState) -> None:
+    def __init__(self, signing: Signing, home: str, store: TeamStore, first: TeamState) -> None:
         self.home, self.first, self.kept = home, first, True
-        self._signing, self._workspace, self._store = signing, signing.workspace, store
+        self._signing, self._engine, self._store = signing, engine_at(signing.workspace), store
         self._named: _Named | None = None
-        self._old: list[JsonlStore] = []
+        self._old: list[TeamStore] = []
         self._lock, self._moved = anyio.Lock(), anyio.Event()
         self._tasks: TaskGroup | None = None
         self._launchers: Launchers = lambda team_state: {}
@@ -102,7 +101,7 @@ class Teams:
             self._named = replace(named, running=running)
             await tasks.start(running.keep)
 
-    def _new_run(self, team_state: TeamState, store: JsonlStore) -> RunningTeam:
+    def _new_run(self, team_state: TeamState, store: TeamStore) -> RunningTeam:
         write, keepers = store.projections().write, self._keepers(team_state)
         return RunningTeam(team_state, self._launchers(team_state), write, keepers)
 
@@ -114,7 +113,7 @@ class Teams:
         new_name(name, "team")
         async with self._moving():
             try:
-                await to_thread.run_sync(finish_archiving, self._workspace)
+                await to_thread.run_sync(self._engine.finish_archiving)
                 # An earlier try may have created the team and failed after that. Then only move there.
                 founded = await to_thread.run_sync(self._signing.team_from, self.home)
                 await self._go(name, create=founded != name, description=description)
@@ -130,7 +129,7 @@ class Teams:
         return name is not None
 
     async def close(self) -> str:
-        """Archive the team, which all teammates have left, and go back to the first team. Return the archive folder."""
+        """Archive the team, which all teammates have left, and go back to the first team. Return its place there."""
         named = self._named
         assert named is not None, "only a team that the lead created is closed"
         name = named.team_state.roster.state.team
@@ -140,17 +139,17 @@ class Teams:
             if named.running:
                 await named.running.end()
             try:
-                place = await to_thread.run_sync(archive, self._workspace, name, self._now())
+                place = await to_thread.run_sync(self._engine.archive, name, self._now())
             except (StoreUnavailable, UnsafeFolder) as error:
                 self._named = self._start(named)
                 raise Refused(f"Team '{name}' could not be archived: {error.message}", error.hint) from error
-            self.first.budget.elsewhere = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
+            self.first.budget.elsewhere = await to_thread.run_sync(self._engine.spent_in_archive, self.home)
             await self.first.roster.refresh()
             # The store stays open as long as this: a screen may be reading from it at this moment.
             self._old.append(named.store)
             self._move(None)
             await named.seat.aclose()
-        return str(place.relative_to(self._workspace))
+        return place
 
     async def drop_unused(self) -> None:
         """Remove the first team if it is unused: nothing was said there, or the model failed and never answered.
@@ -161,7 +160,7 @@ class Teams:
             if await self._is_unused():
                 # Pending writes cannot be synced after the files are gone.
                 await to_thread.run_sync(self._store.settle)
-                await to_thread.run_sync(remove_team, self._workspace, self.home)
+                await to_thread.run_sync(self._engine.remove, self.home)
                 self.kept = False
 
     async def _is_unused(self) -> bool:
@@ -196,7 +195,7 @@ class Teams:
 
     async def _go(self, name: str, *, create: bool = False, description: str = "") -> None:
         async with AsyncExitStack() as opened, AsyncExitStack() as seat:
-            store = await to_thread.run_sync(lambda: JsonlStore.open(self._workspace, name, create=create))
+            store = await to_thread.run_sync(lambda: self._engine.open(name, create=create))
             opened.callback(store.close)
             # What was spent so far counts in the other team too.
             await self.first.budget.refresh()

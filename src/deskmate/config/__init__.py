@@ -23,7 +23,7 @@ from deskmate.config.settings import (
     full_name,
     state_folder,
 )
-from deskmate.config.settings_loader import load, load_settings, overridden
+from deskmate.config.settings_loader import load, load_settings, overridden, store_url
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -45,5 +45,6 @@ __all__ = [
     "program_name",
     "shell_name",
     "state_folder",
+    "store_url",
     "wants_colour",
 ]

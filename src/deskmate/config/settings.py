@@ -90,6 +90,12 @@ def _command(text: str) -> str:
     return text
 
 
+def _store(url: str) -> str:
+    if not re.fullmatch(r"[a-z]+://[!-~]+", url):
+        raise ValueError
+    return url
+
+
 def _hooks(described: dict[str, Any]) -> dict[str, Any]:
     # Imported only if there are hooks.
     from deskmate.core.hooks.hook_tables import checked_hooks
@@ -219,6 +225,9 @@ class Written(Table):
     checkpoint_days: Above = Field(30, description="a number of days above 0")
     mcp: dict[str, McpServer] = Field({}, description="a table by server, such as [mcp.github]")
     mcp_variables: list[str] = Field([], description='a list of variables, such as ["GITHUB_TOKEN"]')
+    store: Annotated[str, AfterValidator(_store)] | None = Field(
+        None, description="an address such as postgresql://deskmate@db.example.org/teams", repr=False
+    )
     launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     theme: Literal["auto", "dark", "light", "terminal"] = Field("auto", description="auto, dark, light or terminal")
     notify: bool | Annotated[str, AfterValidator(_command)] = Field(

@@ -32,6 +32,7 @@ from deskmate.fs.safe_files import read_regular
 
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "DESKMATE_MODEL": ("model",),
+    "DESKMATE_STORE": ("store",),
     "ANTHROPIC_API_KEY": ("anthropic", "key"),
     "ANTHROPIC_BASE_URL": ("anthropic", "base_url"),
     "OPENAI_API_KEY": ("openai", "key"),
@@ -74,6 +75,24 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     return settings.model_copy(
         update={field: _places(settings, environ, setting) for field, setting in _PLACED.items()}
     )
+
+
+def store_url(environ: Mapping[str, str]) -> str | None:
+    """Return the URL of the store that the environment or the user's file sets, None for the workspace itself.
+
+    Settings that cannot be read set none: commands that need the others say what is wrong. Raises BadSettings for a
+    store that is no URL.
+    """
+    try:
+        written, _ = _read(config_folder(environ) / "settings.toml")
+    except BadSettings:
+        written = {}
+    found = _over(written, _from_environment(environ)).get("store")
+    if found is None:
+        return None
+    where = "DESKMATE_STORE in the environment" if environ.get("DESKMATE_STORE") else "'store' in the settings"
+    _check({"store": found}, lambda keys: where)
+    return str(found)
 
 
 def load_settings(**overrides: object) -> Settings:

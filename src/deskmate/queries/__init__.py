@@ -8,7 +8,6 @@ user_messages  what the user said to a lead, and which files its team wrote
 team_news      whether anything has happened in a team, and waiting for it
 team_results   what came of a team: answer, cost, time, files
 damage         what of a team cannot be read, and what that stops
-truncation     signs that a file of records once was longer
 installation   how Deskmate was installed, and which optional parts are there
 health         whether machine, settings and workspace are ready for a team
 """

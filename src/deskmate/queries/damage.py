@@ -11,9 +11,8 @@ from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreError
 from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import MOST_TOLD, Reading, reading_of, team_at, telling
-from deskmate.queries.truncation import Damage
-from deskmate.stores.archive import strays_in, teams_in
-from deskmate.stores.jsonl_store import SUFFIX, TEAMS
+from deskmate.stores.engines.engine import Damage
+from deskmate.trust.chosen_engine import engine_at
 
 _UNFOUNDED = "its first record is lost, so the team cannot continue"
 _CUT = "the transcript was cut or changed, so its member is stopped until you accept the loss"
@@ -117,8 +116,9 @@ class CheckedTeam:
 def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
     """Check every team of a workspace, or only the named one. Raises Refused if there is no team of that name."""
     with telling(workspace):
-        names = teams_in(workspace) if team is None else [team_at(workspace, team)]
-        strays = strays_in(workspace) if team is None else []
+        engine = engine_at(workspace)
+        names = engine.teams() if team is None else [team_at(workspace, team)]
+        strays = engine.strays() if team is None else []
     found = (_checked(Reading(workspace, name)) for name in names)
     return (*found, *(_stray(Reading(workspace, name)) for name in strays))
 
@@ -144,13 +144,12 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
 def _cut_transcripts(reading: Reading) -> list[Lost]:
     """Return the lost ends of transcripts that stop their members. A lead's transcript is in its first team."""
     roster, found = reading.roster(), list[Lost]()
-    where = reading.workspace / TEAMS / reading.team
     for member in roster.members.values():
         if member.here and not (member.name == LEAD and roster.home) and not _let_go_on(reading, member):
             number = _ends_before(reading, log(member.name))
             if number or member.only_user:
-                file = f"{where / member.name}{SUFFIX['log']}"
-                found.append(Lost(log(member.name), number, file, _CUT, accepted=False, stops=True))
+                stream = log(member.name)
+                found.append(Lost(stream, number, reading.place(stream), _CUT, accepted=False, stops=True))
     return found
 
 

@@ -22,10 +22,10 @@ from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
 from deskmate.queries.installation import Installation, has_terminal_ui
 from deskmate.queries.stream_reader import telling, workspace_at
-from deskmate.stores.archive import teams_in
 from deskmate.stores.file_watch import FileWatch, best_watch
 from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
 from deskmate.trust.approvals import survey
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import holds_home, teams_beyond
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
@@ -213,7 +213,8 @@ def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check,
     state = state_folder(environ)
     try:
         found = survey(folder, state, reads=False)
-        strangers = [team for team in teams_in(found.workspace) if not Signing(state, found.workspace).signed(team)]
+        signing = Signing(state, found.workspace)
+        strangers = [team for team in engine_at(found.workspace).teams() if not signing.signed(team)]
     except StoreError as error:
         return (error_check("trust", error),)
     checks = [error_check("trust", found.trouble, "warn")] if found.trouble else []

@@ -14,7 +14,7 @@ from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, telling
-from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.trust.chosen_engine import engine_at
 
 HEARD_SHOWN = 20
 
@@ -93,7 +93,7 @@ async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tup
     reading, stream, last = reading_of(folder, seen.team), log(seen.member), seen.last
     there = reading.where(stream, reading.roster())
     with telling(there.workspace):
-        store = JsonlStore.open(there.workspace, there.team)
+        store = engine_at(there.workspace).open(there.team)
     with closing(store):
         while True:
             items = await store.read(stream, last, sync=False)
@@ -116,7 +116,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
     if not reading.damage:
         raise Refused(f"'{name[:80]}' was never on team '{reading.team}'", _who_was_here(roster, name))
     # A damaged roster cannot tell who was never on it. Show what there is of this member.
-    if not reading.has_files_of(known_name(name)):
+    if not reading.has_streams_of(known_name(name)):
         raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
     return reading, roster, name
 

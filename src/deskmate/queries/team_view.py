@@ -19,8 +19,8 @@ from deskmate.core.team.tasks import BoardState, TaskStatus
 from deskmate.core.values import frozen
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
-from deskmate.stores.archive import spent_in_archive, strays_in, teams_from, teams_in
-from deskmate.trust.folders import has_begun, written
+from deskmate.stores.engines.engine import teams_from
+from deskmate.trust.chosen_engine import engine_at
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
 
@@ -143,7 +143,8 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
     """Return the teams of a workspace, the last written first. Raises Refused if there is none."""
     place = workspace_at(folder)
     with telling(place):
-        names = [*teams_in(place), *strays_in(place)] or [team_at(place, None)]
+        engine = engine_at(place)
+        names = [*engine.teams(), *engine.strays()] or [team_at(place, None)]
         found = [_team(Reading(place, name)) for name in names]
     away = {team.home: team.name for team in found}
     return tuple(replace(team, away=away.get(team.name)) for team in sorted(found, key=lambda team: -team.written))
@@ -154,7 +155,7 @@ def look_at_team(folder: Path | None, team: str | None) -> SeenTeam:
     reading = reading_of(folder, team)
     with telling(reading.workspace):
         found = _team(reading)
-        return replace(found, away=next(iter(teams_from(reading.workspace, reading.team)), None))
+        return replace(found, away=next(iter(teams_from(engine_at(reading.workspace), reading.team)), None))
 
 
 def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
@@ -203,7 +204,7 @@ def look_at_cost(folder: Path | None, team: str | None) -> SeenCost:
 
 def _put_away(reading: Reading) -> Sum:
     try:
-        return spent_in_archive(reading.workspace, reading.team).team
+        return engine_at(reading.workspace).spent_in_archive(reading.team).team
     except (OSError, StoreError) as error:
         reading.note(f"Cannot tell what archived teams cost: {error}")
         return Sum()
@@ -211,7 +212,7 @@ def _put_away(reading: Reading) -> Sum:
 
 def _team(reading: Reading) -> SeenTeam:
     roster = reading.roster()
-    board = _board(reading)
+    board, engine = _board(reading), engine_at(reading.workspace)
     live, holder = _live(reading)
     spent = spending.fold(spending.EMPTY, reading.items(SPEND))
     return SeenTeam(
@@ -225,10 +226,10 @@ def _team(reading: Reading) -> SeenTeam:
         open_tasks=sum(task.is_open for task in board.tasks.values()),
         done_tasks=sum(task.status is TaskStatus.COMPLETED for task in board.tasks.values()),
         spent=spent.team,
-        written=written(reading.workspace, reading.team),
+        written=engine.written(reading.team),
         damage=reading.damage,
         title=title_at(reading.workspace, reading.team),
-        begun=has_begun(reading.workspace, reading.team),
+        begun=engine.has_begun(reading.team),
     )
 
 

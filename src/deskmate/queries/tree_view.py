@@ -12,7 +12,7 @@ from deskmate.errors import BadInput, BadName, DeskmateError, Refused, ToolError
 from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import Reading, team_at, telling, workspace_at
 from deskmate.queries.team_view import look_at_board
-from deskmate.stores.archive import teams_in
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.trees.branch_changes import BranchChanges
 from deskmate.workspace.trees.merge_target import CHECKER
@@ -81,7 +81,7 @@ def team_with_branch(workspace: Path, name: str | None) -> str:
 def is_team(workspace: Path, name: str) -> bool:
     """Return whether there is a team of this name, or its branch."""
     with telling(workspace):
-        return name in teams_in(workspace) or _tip(workspace, name) is not None
+        return name in engine_at(workspace).teams() or _tip(workspace, name) is not None
 
 
 def _tip(workspace: Path, team: str) -> str | None:
@@ -138,7 +138,7 @@ async def _of_member(places: TreePlaces, team: str, member: str, tip: str, *, st
 
 def _not_merged(place: Path, team: str, task: int) -> Refused:
     missing = f"No work of task #{task} is in the branch of team '{team}'"
-    if team not in teams_in(place):
+    if team not in engine_at(place).teams():
         return Refused(missing)
     known, listed = look_at_board(place, team).board.tasks.get(task), f"To list its tasks, run: deskmate board {team}"
     if known is None:
@@ -189,7 +189,7 @@ def _known(places: TreePlaces, team: str) -> list[str]:
 def _with_left(place: Path, trees: list[Tree]) -> Iterator[tuple[Tree, str]]:
     """Yield each tree, with the reason why nobody works there any more, if so."""
     with telling(place):
-        teams = teams_in(place)
+        teams = engine_at(place).teams()
     for tree in trees:
         if tree.team not in teams:
             yield tree, GONE
@@ -208,7 +208,7 @@ def gone_teams(place: Path) -> tuple[str, ...]:
     if places.lacks_repository():
         return ()
     with telling(place):
-        there = teams_in(place)
+        there = engine_at(place).teams()
     return tuple(team for team in places.teams_with_refs() if team not in there)
 
 
@@ -237,7 +237,7 @@ def _leftovers(place: Path, places: TreePlaces) -> Iterator[Check]:
     remove = "To remove them, run: deskmate trees prune"
     if free := places.pool.free():
         yield Check("trees", "ok", f"{len(free)} free, for the next teammates", remove)
-    there = teams_in(place)
+    there = engine_at(place).teams()
     if half := [path for path in places.unfinished() if not _is_running(place, path.parent.name, there)]:
         yield Check("trees", "warn", f"{len(half)} that killed processes have not finished", remove)
     if waiting := places.pool.waiting():

@@ -10,7 +10,8 @@ from deskmate.core.prompt.user_frames import parted
 from deskmate.core.team.messages import Broadcast, Envelope, Plain, read_envelope
 from deskmate.queries.member_view import entries_in
 from deskmate.queries.stream_reader import Reading
-from deskmate.stores.archive import teams_from
+from deskmate.stores.engines.engine import teams_from
+from deskmate.trust.chosen_engine import engine_at
 
 
 def words_by_entry(workspace: Path, team: str) -> dict[int, str]:
@@ -37,7 +38,7 @@ def written_files(workspace: Path, team: str) -> set[tuple[str, str]]:
     That includes members of the team that the lead created from this one.
     """
     found = set[tuple[str, str]]()
-    for name in (team, *teams_from(workspace, team)):
+    for name in (team, *teams_from(engine_at(workspace), team)):
         reading = Reading(workspace, name)
         for member in reading.roster().members:
             entries = list(entries_in(reading.items(log(member))))

@@ -11,5 +11,7 @@ memory_store    streams in this process, for tests
 named_team_store a team that a lead created: its own streams, and those that stay in the lead's first team
 archive         archiving a team, and which team it belongs to
 removal         deleting the folders of a team
+engines         what keeps teams: files, or a server for many machines
+looks           one team as a person sees it
 projections     readable copies: `config.json` and one file per task
 """

@@ -10,5 +10,6 @@ user_notes      notes that the user adds while talking to a team
 team_signature  how a team is known to be the user's own
 known_secrets   the secrets this process knows, and that no other process reads them from its memory
 sandbox_choice  the sandbox that commands get, by settings and machine
+chosen_engine   what keeps the teams of a workspace: files or a server
 folders         which folder is worked in and which team is meant
 """

@@ -10,13 +10,14 @@ from itertools import count
 from pathlib import Path
 
 from deskmate.config import environment
-from deskmate.core.log.names import BOARD, SPEND
-from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.errors import DeskmateError, Refused, UnsafeFolder
 from deskmate.fs.safe_files import small_file
 from deskmate.ports import Store
-from deskmate.stores.archive import founding, is_unused, strays_in, teams_in
-from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
+from deskmate.stores.engines.engine import TeamStore
+from deskmate.stores.engines.file_engine import FileEngine
+from deskmate.stores.jsonl_store import TEAMS
 from deskmate.stores.named_team_store import NamedTeamStore
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.workspace.sandbox.mounts import homes
 
 FIRST_TEAM = "main"
@@ -101,11 +102,13 @@ def teams_beyond(workspace: Path) -> tuple[str, str] | None:
 
     That is the nearest folder above with teams, if it is not the workspace. Version 0.1 would have worked there.
     """
+    if engine_at(workspace).shared:
+        return None
     with suppress(OSError, DeskmateError):
         here = current_folder().resolve()
         start = here if here.is_relative_to(workspace) else workspace
         for place in (start, *start.parents):
-            if place != workspace and _has_teams(place, start) and (teams := teams_in(place)):
+            if place != workspace and _has_teams(place, start) and (teams := FileEngine(place).teams()):
                 names = f"Team {teams[0]} is" if len(teams) == 1 else f"{len(teams)} teams are"
                 return f"{names} in {place}", shlex.join(["deskmate", "-C", str(place), "resume"])
     return None
@@ -131,16 +134,17 @@ def free_team(workspace: Path, taken: Collection[str] = (), first: str = FIRST_T
 
     Another process may be creating it, too. The one that holds its lead's seat and writes the first record gets it.
     """
+    engine = engine_at(workspace)
     names = (first if number == 1 else f"{first}-{number}" for number in count(1))
-    return next(name for name in names if name not in taken and is_unused(workspace, name))
+    return next(name for name in names if name not in taken and engine.is_unused(name))
 
 
 def known_team(workspace: Path, name: str, advice: str = "") -> str:
     """Return the name of an existing team. Raises Refused, with the most similar names, or StoreError."""
-    teams = teams_in(workspace)
+    teams = engine_at(workspace).teams()
     if name in teams:
         return name
-    if name in strays_in(workspace):
+    if name in engine_at(workspace).strays():
         raise UnsafeFolder(f"{workspace / TEAMS / name} is not a folder, but a link or a file", "Move it elsewhere.")
     said = f'To send a message to a team, run: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
     hints = [_there(name, teams), said, _elsewhere(workspace), advice]
@@ -156,24 +160,13 @@ def _there(name: str, teams: list[str]) -> str:
     return f"Teams there: {', '.join(teams[:_MOST_NAMED])}{more}."
 
 
-def has_begun(workspace: Path, team: str) -> bool:
-    """Return whether anything was ever said in a team or put on its board, or whether it was created from another."""
-    files = [*(workspace / TEAMS / team).glob("*_inbox.jsonl"), workspace / TEAMS / team / f"{SPEND}.jsonl"]
-    for file in (*files, workspace / TASKS / team / f"{BOARD}.jsonl"):
-        with suppress(OSError):
-            if file.lstat().st_size:
-                return True
-    begun = founding(workspace, team)
-    # A team that cannot be read may have begun.
-    return begun is None or begun.home is not None or begun.fork_of is not None
-
-
 def latest_team(workspace: Path, first: str | None = None) -> str:
     """Return the team last written to, if possible one in which something was said. Raises Refused for none.
 
     With `first`, only teams of that name count, and those with a number after it, as `free_team` makes them.
     """
-    teams = teams_in(workspace)
+    engine = engine_at(workspace)
+    teams = engine.teams()
     if first is not None:
         teams = [team for team in teams if re.fullmatch(rf"{re.escape(first)}(-\d+)?", team)]
         if not teams:
@@ -181,26 +174,15 @@ def latest_team(workspace: Path, first: str | None = None) -> str:
     if not teams:
         hints = [_BEGIN, _elsewhere(workspace)]
         raise Refused(f"There is no team in {workspace} yet", "\n".join(filter(None, hints)))
-    return max(teams, key=lambda team: (has_begun(workspace, team), written(workspace, team)))
-
-
-def written(workspace: Path, team: str) -> float:
-    """Return when a record was last added to a stream of a team or to its board, 0 for never.
-
-    Raises StoreUnavailable if the disk fails.
-    """
-    folders = (workspace / top / team for top in (TEAMS, TASKS))
-    try:
-        return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
-    except OSError as error:
-        raise StoreUnavailable.of(error.filename, error) from error
+    return max(teams, key=lambda team: (engine.has_begun(team), engine.written(team)))
 
 
 def home_of(workspace: Path, team: str) -> str:
     """Return the first team of a team's lead, mostly the team itself. Raises Refused if it does not exist any more."""
-    begun = founding(workspace, team)
+    engine = engine_at(workspace)
+    begun = engine.founding(team)
     home = begun.home if begun and begun.home else team
-    if home not in teams_in(workspace):
+    if home not in engine.teams():
         raise Refused(
             f"Team '{team}' was started from team '{home}', which is not in {workspace}",
             f"Put the folders of team '{home}' back.",
@@ -220,7 +202,7 @@ def open_store(workspace: Path, team: str) -> Iterator[Store]:
         yield first if team == home else NamedTeamStore(first, home, _opened(stack, workspace, team))
 
 
-def _opened(stack: ExitStack, workspace: Path, team: str) -> JsonlStore:
-    store = JsonlStore.open(workspace, team)
+def _opened(stack: ExitStack, workspace: Path, team: str) -> TeamStore:
+    store = engine_at(workspace).open(team)
     stack.callback(store.close)
     return store

@@ -16,9 +16,11 @@ from deskmate.core.policy.trusted_files import signature
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.fs.safe_files import file_lock, private_folder, replace_file, small_file
-from deskmate.stores.archive import BARE, SIGNATURE, teams_from
+from deskmate.stores.archive import BARE, SIGNATURE
+from deskmate.stores.engines.engine import teams_from
 from deskmate.stores.jsonl_store import TASKS, TEAMS
 from deskmate.trust.approvals import LOCK, own_folder
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import home_of
 from deskmate.workspace.git.git_index import hash_size, names, read_index
 
@@ -35,7 +37,9 @@ class Signing:
     workspace: Path
 
     def signed(self, team: str) -> bool:
-        """Return whether this user began a team here, or has trusted it."""
+        """Return whether this user began a team here, or has trusted it. Teams of a shared engine are trusted."""
+        if engine_at(self.workspace).shared:
+            return True
         key, found = self._key(), small_file(self.workspace / TEAMS / team / SIGNATURE)
         return key is not None and secrets.compare_digest(found, self._made(key, team))
 
@@ -56,6 +60,8 @@ class Signing:
             )
 
     def _check_git(self, team: str) -> None:
+        if engine_at(self.workspace).shared:
+            return
         if found := _in_git(Path(os.path.realpath(self.workspace)), team):
             raise Refused(
                 f"git tracks {found!r}, so team '{team}' may come from someone else, and it cannot run",
@@ -93,7 +99,15 @@ class Signing:
             raise StoreUnavailable.of(self.workspace / TEAMS / team, error) from error
 
     def revoke(self, team: str) -> bool:
-        """Remove the signature of a team. Return whether it was the user's own. Raises StoreError."""
+        """Remove the signature of a team. Return whether it was the user's own.
+
+        Raises StoreError, or Refused for a team of a shared engine.
+        """
+        if engine_at(self.workspace).shared:
+            raise Refused(
+                f"Team '{team}' is on a server, and all teams there are trusted",
+                "To stop using them, unset the setting `store` and DESKMATE_STORE.",
+            )
         known = self.signed(team)
         try:
             with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
@@ -107,7 +121,7 @@ class Signing:
 
         Raises Refused if git has files of it.
         """
-        found = next(filter(self.signed, teams_from(self.workspace, home)), None)
+        found = next(filter(self.signed, teams_from(engine_at(self.workspace), home)), None)
         if found is not None:
             self._check_git(found)
         return found

@@ -30,7 +30,7 @@ from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.runtime.events import Changed, Feed, Recorded, Seated, TeamStarted
 from deskmate.runtime.task_groups import first_of, task_group
 from deskmate.runtime.team_state import TeamState
-from deskmate.stores.archive import spent_in_archive
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import home_of, open_store
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
@@ -65,7 +65,7 @@ async def attached(
         def opened(team: str) -> TeamState:
             # They stay open as long as this: a screen may still be reading from a team that the lead has left.
             store = stores.enter_context(open_store(reading.workspace, team))
-            return team_state_of(store, settings, feed, spent_in_archive(reading.workspace, home))
+            return team_state_of(store, settings, feed, engine_at(reading.workspace).spent_in_archive(home))
 
         team_state = opened(reading.team)
         sandbox = await anyio.to_thread.run_sync(sandbox_of, settings)

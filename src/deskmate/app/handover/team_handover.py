@@ -5,7 +5,8 @@ from pathlib import Path
 from deskmate.core.values import frozen
 from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.queries.tree_view import places_at, team_with_branch
-from deskmate.stores.archive import archived_from, teams_from
+from deskmate.stores.engines.engine import teams_from
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import current_folder
 from deskmate.workspace.git.revisions import has_branches
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver, PendingWork
@@ -42,8 +43,9 @@ def pending_works(folder: Path | None, home: str) -> list[tuple[str, PendingWork
     if not has_branches(places.checkout, BRANCHES) or places.lacks_repository():
         return []
     with telling(place):
-        closed = (name.rpartition("-")[0] for name in archived_from(place, home))
-        teams = dict.fromkeys([home, *teams_from(place, home), *closed])
+        engine = engine_at(place)
+        closed = (name.rpartition("-")[0] for name in engine.archived_from(home))
+        teams = dict.fromkeys([home, *teams_from(engine, home), *closed])
     here = current_folder()
     found = ((team, Handover(places, team, here).pending()) for team in teams)
     return [(team, pending) for team, pending in found if pending is not None]

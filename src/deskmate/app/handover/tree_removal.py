@@ -7,7 +7,7 @@ from anyio import to_thread
 from deskmate.core.values import frozen
 from deskmate.queries.stream_reader import Reading, workspace_at
 from deskmate.queries.tree_view import SeenTree, gone_teams, look_at_trees, places_at
-from deskmate.stores.archive import teams_in
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.workspace.trees.tree_places import Tree, TreePlaces
 
 
@@ -53,7 +53,7 @@ def _remove(places: TreePlaces, tree: SeenTree) -> None:
 
 def _remove_unfinished(place: Path, places: TreePlaces, team: str | None) -> int:
     """Remove what killed processes left of teams that nobody runs. Return how many trees were not complete."""
-    there, count, can_merge = teams_in(place), 0, not places.lacks_repository()
+    there, count, can_merge = engine_at(place).teams(), 0, not places.lacks_repository()
     for folder in sorted(places.folder.iterdir()) if places.folder.is_dir() else ():
         if places.pool.owns(folder) or not folder.is_dir() or team not in (None, folder.name):
             continue

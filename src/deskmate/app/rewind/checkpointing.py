@@ -11,7 +11,7 @@ from anyio import Lock, to_thread
 from deskmate.config import Settings, environment
 from deskmate.core.policy.redaction import Redaction
 from deskmate.errors import ToolError
-from deskmate.stores.archive import founding
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.workspace.checkpoints.choice import checkpoints_of
 from deskmate.workspace.checkpoints.points import Checkpoints, Point
 from deskmate.workspace.local_workspace import LocalWorkspace
@@ -46,7 +46,7 @@ def saving_of(
 
 
 def _founded_at(place: Path, team: str) -> float:
-    founded = founding(place, team)
+    founded = engine_at(place).founding(team)
     return founded.at if founded else 0.0
 
 

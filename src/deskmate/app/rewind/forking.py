@@ -31,7 +31,9 @@ from deskmate.queries.user_messages import user_words
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl_store import TEAMS, JsonlStore
+from deskmate.stores.engines.engine import TeamStore
+from deskmate.stores.jsonl_store import TEAMS
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import free_team
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.team_signature import Signing
@@ -69,7 +71,7 @@ async def fork(rewinder: Rewinder, number: int, settings: Settings, name: str | 
         raise Refused(f"Point {number} has files, but no conversation", "Choose one with a message.")
     past = await to_thread.run_sync(_past, place, source, point.entry)
     team = new_name(name, "team") if name else free_team(place, first=source)
-    with closing(JsonlStore.open(place, team, create=True)) as store:
+    with closing(engine_at(place).open(team, create=True)) as store:
         try:
             async with store.hold(LEAD, f"process {os.getpid()}, which creates it"):
                 Signing(settings.state, place).claim(team)
@@ -104,7 +106,7 @@ def _whole(items: Sequence[Item], team: str) -> tuple[Record, ...]:
     return records
 
 
-async def _write(store: JsonlStore, place: Path, source: str, team: str, past: _Past, settings: Settings) -> None:
+async def _write(store: TeamStore, place: Path, source: str, team: str, past: _Past, settings: Settings) -> None:
     writer = LogWriter(store, SystemClock(), redaction_of(settings))
     roster = Roster(writer)
     if (await roster.refresh()).team:

@@ -17,8 +17,8 @@ from deskmate.core.values import frozen
 from deskmate.errors import Held, Refused, TeamRunning, ToolError
 from deskmate.queries.stream_reader import team_at, workspace_at
 from deskmate.queries.user_messages import words_by_entry, written_files
-from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.trust.folders import home_of, written
+from deskmate.trust.chosen_engine import engine_at
+from deskmate.trust.folders import home_of
 from deskmate.trust.known_secrets import redaction_of
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
@@ -208,7 +208,7 @@ def stopped_rewinder(folder: Path | None, team: str | None, settings: Settings) 
 @asynccontextmanager
 async def kept_stopped(place: Path, team: str) -> AsyncIterator[None]:
     """Keep everybody from running a team meanwhile. Raises TeamRunning if a process runs it now."""
-    with closing(JsonlStore.open(place, team)) as store:
+    with closing(engine_at(place).open(team)) as store:
         try:
             async with store.hold(LEAD, f"process {os.getpid()}, which restores files"):
                 yield
@@ -222,7 +222,7 @@ async def compared(one: Rewinder, other: Rewinder) -> str:
     Of each team, its last checkpoint counts. Of the one that was used last, the files count as they are now.
     """
     trees = list[str]()
-    latest = max((one, other), key=lambda rewinder: written(rewinder.place, rewinder.team))
+    latest = max((one, other), key=lambda rewinder: engine_at(rewinder.place).written(rewinder.team))
     for rewinder in (one, other):
         points = await to_thread.run_sync(rewinder.checkpoints.points)
         if rewinder is latest:

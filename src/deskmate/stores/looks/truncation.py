@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal
 
 from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
 from deskmate.core.values import frozen
 from deskmate.errors import StoreCorrupt
 from deskmate.fs.private_folder import PrivateFolder
+from deskmate.stores.engines.engine import Damage
 from deskmate.stores.line_format import unseal
 from deskmate.stores.projections import CONFIG
 from deskmate.stores.stream_file import StreamFile
@@ -24,18 +24,6 @@ _TASK_FILE = re.compile(r"([1-9][0-9]{0,8})\.json")
 _LONGEST = RECORD_CAP + 1024
 # Far more than any copy has. A longer file is cut, is no JSON any more, and shows nothing.
 _MOST_OF_A_COPY = 64_000_000
-
-
-@frozen
-class Damage:
-    """Something that cannot be read, in a sentence.
-
-    `kind`: `torn` for a last line that was never confirmed, `short` for a file that ends too early, `more` for the
-    count of records that are not named one by one.
-    """
-
-    words: str
-    kind: Literal["other", "torn", "short", "more"] = "other"
 
 
 @frozen
