@@ -26,6 +26,9 @@ WHERE = Environment(
     sandbox="bubblewrap",
     network=("pypi.org", "files.pythonhosted.org"),
 )
+OWN_TREE = WHERE.model_copy(
+    update={"workspace": "/home/ann/.cache/deskmate/trees/library/main/alice", "merges_into": "deskmate/main"}
+)
 
 
 class Library(AgentHarness):
@@ -58,13 +61,14 @@ def _lead(**more: Any) -> Callable[[], Awaitable[Prompt]]:
     return first
 
 
-def _teammate(**more: Any) -> Callable[[], Awaitable[Prompt]]:
+def _teammate(*, where: Environment = WHERE, **more: Any) -> Callable[[], Awaitable[Prompt]]:
     async def first() -> Prompt:
         harness = await Library.begun()
         roster = harness.team_state.roster
         await roster.join(Joined(name="bob", role="tests", prompt="Test it.", at=0.0))
         await roster.join(Joined(name="alice", role="backend", prompt="Own the service.", at=0.0, **more))
-        parts, started = harness.team_parts.teammate(roster.state.members["alice"])
+        team_parts = replace(harness.team_parts, environment=where)
+        parts, started = team_parts.teammate(roster.state.members["alice"])
         agent = await Agent.seat(harness.team_state, started, replace(parts, workspace=harness.workspace))
         async with task_group() as tasks:
             tasks.start_soon(agent.play)
@@ -96,6 +100,7 @@ FIRST: dict[str, Callable[[], Awaitable[Prompt]]] = {
     ),
     "lead-planning": _lead(mode=Mode.PLAN),
     "teammate": _teammate(),
+    "teammate-own-tree": _teammate(where=OWN_TREE),
     "teammate-explore": _teammate(agent_type=AgentType.EXPLORE),
     "teammate-custom": _teammate(
         custom_type="api-builder", instructions="Build small services.\n\nTest each.", tools=("bash", "read_file")

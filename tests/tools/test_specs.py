@@ -67,7 +67,7 @@ def test_a_schema_says_what_it_must_and_no_more() -> None:
                 "command": {"type": "string"},
                 "timeout": {
                     "type": "number",
-                    "description": "seconds until it is stopped: 120 if not given, 600 at most",
+                    "description": "seconds: 120 if not given, 600 at most",
                 },
             },
             "required": ["command"],

@@ -15,7 +15,7 @@ from deskmate.tools.tool_base import Arguments, Described
 class StopArguments(Arguments):
     """The id of what runs in the background."""
 
-    task_id: str = Field(description="the id you got when you started it")
+    task_id: str
 
 
 class OutputArguments(StopArguments):

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import Field
-
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
@@ -19,7 +17,7 @@ _MAX_NAMED = 50
 class SkillArguments(Arguments):
     """Which skill to read."""
 
-    skill: str = Field(description="its name, from the list in your instructions")
+    skill: str
 
 
 class ReadSkill(Described):

@@ -54,7 +54,7 @@ _SMALL = 8 * 1024
 class PathArguments(Arguments):
     """The file that a call is about."""
 
-    path: str = Field(description="relative to the workspace")
+    path: str
 
     @field_validator("path")
     @classmethod
@@ -83,7 +83,7 @@ Words = Annotated[str, AfterValidator(_encodable)]
 class WriteArguments(PathArguments):
     """The file to write, and all of its new content."""
 
-    content: Words = Field(description="all of the new content")
+    content: Words
 
 
 class EditArguments(PathArguments):
@@ -91,7 +91,7 @@ class EditArguments(PathArguments):
 
     old_text: Words = Field(min_length=1)
     new_text: Words
-    replace_all: bool = Field(False, description="replace every occurrence")
+    replace_all: bool = False
 
 
 @frozen

@@ -24,7 +24,7 @@ class GlobArguments(Arguments):
 class GrepArguments(Arguments):
     """Which lines to find, and where."""
 
-    pattern: str = Field(min_length=1, description="regular expression")
+    pattern: str = Field(min_length=1)
     path: str = Field(".", description="file or folder to search")
     glob: str = Field("", description="only files that match this, such as *.py")
 

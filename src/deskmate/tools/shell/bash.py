@@ -39,7 +39,7 @@ class BashArguments(Arguments):
 
     command: str = Field(min_length=1)
     timeout: Annotated[float | None, BeforeValidator(read_seconds(1))] = Field(
-        None, ge=1, le=MOST_SECONDS, description="seconds until it is stopped: 120 if not given, 600 at most"
+        None, ge=1, le=MOST_SECONDS, description="seconds: 120 if not given, 600 at most"
     )
     # Models send a description even if the schema has none. Users see it beside the command.
     description: SkipJsonSchema[str] = ""
@@ -56,7 +56,7 @@ class BashArguments(Arguments):
 class LeadBashArguments(BashArguments):
     """What the lead may set in a bash call."""
 
-    run_in_background: bool = Field(False, description="return at once with an id. You are notified when it ends")
+    run_in_background: bool = Field(False, description="return at once with an id")
 
 
 class Bash(Described):

@@ -56,9 +56,9 @@ class CreateArguments(BoardArguments):
     """A task to create."""
 
     subject: str = Field(min_length=1, description="what to do, in a few words")
-    description: str = Field("", description="all its owner needs to know")
+    description: str = ""
     active_form: str = Field("", description="shown during the work, such as: Writing tests")
-    blocked_by: TaskIds = Field((), description="numbers of the tasks it waits for")
+    blocked_by: TaskIds = Field((), description="numbers of tasks that must be completed first")
     owner: str | None = Field(None, description="name of the member who gets it")
     role: str | None = Field(None, description="only members of this role or name take it")
     verify: str | None = Field(None, description="command that must succeed to complete the task")

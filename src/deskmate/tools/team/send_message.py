@@ -44,10 +44,10 @@ class MailArguments(Arguments):
     """What to send to whom."""
 
     type: Letter = "message"
-    recipient: str = Field("", description="a member (not for broadcast and shutdown_response)")
+    recipient: str = Field("", description="name of a member")
     content: str = ""
     summary: str = Field("", description="5-10 words, shown first")
-    request_id: str = Field("", description="id of the request that you answer")
+    request_id: str = ""
     approve: bool | None = None
     team_name: SkipJsonSchema[str] = ""
 

@@ -38,9 +38,7 @@ class TaskToolArguments(Arguments):
     description: str = Field("", description="a few words, shown to the user")
     prompt: str = Field(min_length=1, description="all it needs to know: goal, files, limits, what to report")
     subagent_type: str = Field(AgentType.GENERAL.value, description="general-purpose, Explore, Plan or a listed type")
-    run_in_background: bool = Field(
-        False, description="only for a subagent: return at once with an id. You are notified when it ends"
-    )
+    run_in_background: bool = Field(False, description="only for a subagent: return at once with an id")
     name: str = Field("", description="start a teammate with this name")
     team_name: SkipJsonSchema[str] = ""
     role: str = Field("", max_length=120, description="what the teammate is for. It takes tasks with this role")
