@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from deskmate.config import choose_fallback, settings_loader
+from deskmate.config import choose_fallback, providers, settings_loader
 from deskmate.config import settings as settings
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
 from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
@@ -50,11 +50,15 @@ def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path:
     text = page("reference/settings.md")
     tables: dict[str, type[BaseModel]] = {"The file": settings.Written, "Prices": settings.Prices}
     assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
-    assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]
-    assert names_in(section(text, "Models")) == [*settings.DEFAULT_MODELS, *settings.ModelSettings.model_fields]
-    assert names_in(section(text, "The environment")) == [*settings_loader._VARIABLES]
-    assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*settings.DEFAULT_MODELS.values()]
-    (example,) = (snippet for snippet in snippets(text) if snippet.language == "toml")
+    described = names_in(section(text, "Providers"))
+    assert sorted(described[: len(providers.Provider.model_fields)]) == sorted(providers.Provider.model_fields)
+    assert described[len(providers.Provider.model_fields) :] == [*providers.PRESETS]
+    names = [*providers.DEFAULT_MODELS, *settings.ModelSettings.model_fields, *providers.ALIASES]
+    assert names_in(section(text, "Models")) == names
+    variables = [providers.PRESETS[name].key_env for name in providers.OWN_TABLES]
+    assert {*settings_loader._VARIABLES.values(), *variables} <= {*names_in(section(text, "The environment"))}
+    assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*providers.DEFAULT_MODELS.values()]
+    example, _ = (snippet for snippet in snippets(text) if snippet.language == "toml")
     file = settings.config_folder({"HOME": str(tmp_path)}) / "settings.toml"
     file.parent.mkdir(parents=True)
     file.write_text(example.text, encoding="utf-8")

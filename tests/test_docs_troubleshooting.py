@@ -87,6 +87,7 @@ class User:
         for fault in FAULTS:
             self.types("run", f"fail with {fault}")
         self.types("run", "hi", "--model", "foo:bar")
+        self.types("run", "hi", "--model", "groq:qwen3")
         self.types("run", "hi", "--model", "openai:mine", "--max-cost", "1", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
         self.types("run", "be busy", "--max-cost", "0.001")
 

@@ -46,6 +46,8 @@ deny = ["write_file(secrets/**)"]
     [
         ('[openai]\nbase_url = "http://evil"', "'openai' in"),
         ('[anthropic]\nkey = "sk"', "'anthropic' in"),
+        ('[providers.openrouter]\nbase_url = "http://evil"', "'providers' in"),
+        ('[aliases]\nsonnet = "ollama/evil"', "'aliases' in"),
         ('model = "openai:x"', "'model' in"),
         ('[permission]\nallow = ["bash"]', "'permission.allow' in"),
         ('launcher = "process"', "'launcher' in"),

@@ -382,10 +382,11 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
             {**BOTH, "DESKMATE_MODEL": "llama3:8b"},
             "The model 'llama3:8b' does not begin with a known provider. The providers are anth",
         ),
-        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The model 'ollama' does not begin with a known provider"),
+        ({**BOTH, "DESKMATE_MODEL": "mine"}, "The model 'mine' does not begin with a known provider. Write PROVIDER:"),
+        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "'ollama' does not name a model. Write its name after the provider"),
         (
             {**BOTH, "DESKMATE_MODEL": "openai:"},
-            "'openai:' does not name a model. Write its name after the colon, as in openai:gpt",
+            "'openai:' does not name a model. Write its name after the provider, as in openai:gpt",
         ),
         (
             {**LOCAL, "DESKMATE_MODEL": "claude-opus-4-1"},
@@ -418,9 +419,3 @@ def test_the_fallback_is_chosen_like_the_model_or_is_none(home: dict[str, str]) 
     assert choose_fallback(load({**home, **BOTH}, {"fallback_model": "gpt-5"})) == "openai:gpt-5"
     with pytest.raises(BadSettings, match=r"no API key for openai:gpt-5"):
         choose_fallback(load({**home, "ANTHROPIC_API_KEY": "a"}, {"fallback_model": "gpt-5"}))
-
-
-def test_a_model_is_asked_at_its_own_provider(home: dict[str, str]) -> None:
-    settings = load({**home, **BOTH})
-    assert settings.provider_of("openai:o3") is settings.openai
-    assert settings.provider_of("anthropic:claude-opus-4-1") is settings.anthropic

@@ -135,11 +135,11 @@ def test_a_file_that_is_trusted_for_one_run_is_listed_as_used_in_that_run(place:
 
 
 def test_a_model_that_is_set_up_is_used_and_any_other_is_that_of_the_team(place: Path, settings: Settings) -> None:
-    models = {"a": "claude-opus-4-1", "b": "sonnet", "c": "openai:gpt-5.5", "d": "inherit", "e": "\x1b[2J"}
+    models = {"a": "claude-opus-4-1", "b": "ollama", "c": "openai:gpt-5.5", "d": "inherit", "e": "\x1b[2J"}
     write(place / ".claude/agents", **{name: agent_file(name, f"model: {model}") for name, model in models.items()})
     found = agent_types(place, settings, definitions_in(place, place)).by_name
     assert [found[name].model for name in models] == ["anthropic:claude-opus-4-1", None, None, None, None]
-    assert found["b"].flaws == ("the model sonnet is not set up, so the model of the team is used",)
+    assert found["b"].flaws == ("the model ollama is not set up, so the model of the team is used",)
 
 
 def test_both_folders_of_the_user_are_known(tmp_path: Path, settings: Settings) -> None:

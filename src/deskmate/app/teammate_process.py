@@ -170,7 +170,8 @@ def in_processes(team_parts: TeamParts) -> ProcessLauncher:
 def _written(settings: Settings) -> dict[str, Any]:
     """Return settings as a file would have them."""
     written = settings.model_dump(mode="json", include=set(Written.model_fields), exclude_none=True)
-    for provider, model in DEFAULT_MODELS.items():
-        if key := settings.provider_of(model).key:
-            written[provider]["key"] = key.get_secret_value()
+    for name, provider in settings.described_providers.items():
+        if provider.key:
+            table = written if name in DEFAULT_MODELS else written["providers"]
+            table[name]["key"] = provider.key.get_secret_value()
     return written

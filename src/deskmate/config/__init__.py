@@ -2,6 +2,7 @@
 
 environment       the variables of this process
 settings          what can be set, field by field
+providers         the providers of models, and how each is reached
 settings_loader   reads the settings and says what is wrong with them
 project_settings  what a trusted project may narrow
 model_choice      which model is used
@@ -11,16 +12,14 @@ Nothing else reads a settings file, and nothing here reads the workspace: a repo
 
 from deskmate.config.environment import can_draw, environment, program_name, shell_name, wants_colour
 from deskmate.config.model_choice import choose_fallback, choose_model
+from deskmate.config.providers import DEFAULT_MODELS, Provider, ProviderAccess
 from deskmate.config.settings import (
-    DEFAULT_MODELS,
     MOST_CALLS,
     ModelSettings,
     Permission,
     Prices,
-    Provider,
     Settings,
     config_folder,
-    full_name,
     state_folder,
 )
 from deskmate.config.settings_loader import load, load_settings, overridden, store_url
@@ -32,13 +31,13 @@ __all__ = [
     "Permission",
     "Prices",
     "Provider",
+    "ProviderAccess",
     "Settings",
     "can_draw",
     "choose_fallback",
     "choose_model",
     "config_folder",
     "environment",
-    "full_name",
     "load",
     "load_settings",
     "overridden",

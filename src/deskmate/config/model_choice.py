@@ -3,7 +3,8 @@
 import difflib
 
 from deskmate.config.environment import program_name
-from deskmate.config.settings import DEFAULT_MODELS, Settings, full_name
+from deskmate.config.providers import ALIASES, DEFAULT_MODELS, PRESETS, full_name
+from deskmate.config.settings import Settings
 from deskmate.errors import BadSettings
 
 
@@ -19,11 +20,11 @@ def choose_model(settings: Settings, wanted: str | None = None) -> str:
     for model in DEFAULT_MODELS.values():
         if settings.provider_of(model).key is not None:
             return model
-    for provider, model in DEFAULT_MODELS.items():
-        if url := settings.provider_of(model).base_url:
+    for name in settings.described_providers:
+        if (provider := settings.provider_of(name)).reachable:
             raise BadSettings(
-                f"No model is set, and Deskmate does not know which models {url} has",
-                f"Set one with --model {provider}:NAME or DESKMATE_MODEL={provider}:NAME.",
+                f"No model is set, and Deskmate does not know which models {provider.base_url} has",
+                f"Set one with --model {name}:NAME or DESKMATE_MODEL={name}:NAME.",
             )
     raise BadSettings("There is no API key, and no address of a model server", _ways_to_set_a_key(settings))
 
@@ -36,37 +37,59 @@ def choose_fallback(settings: Settings) -> str | None:
     return None if settings.fallback_model is None else _asked(settings.fallback_model, settings)
 
 
-def _asked(model: str, settings: Settings) -> str:
-    name = full_name(model)
-    provider = model.removesuffix(":")
-    if provider != model and provider in DEFAULT_MODELS:
-        raise BadSettings(
-            f"'{model}' does not name a model", f"Write its name after the colon, as in {DEFAULT_MODELS[provider]}."
-        )
+def _asked(wanted: str, settings: Settings) -> str:
+    model = _named(wanted, settings)
+    name = full_name(model, settings.providers)
     if name is None:
-        first, _, rest = model.partition(":")
-        near = difflib.get_close_matches(first, DEFAULT_MODELS, n=1) if rest else []
-        either = f"Write anthropic:{model} or openai:{model}."
-        if rest:
-            meant = near[0] if near else "openai"
-            either = f"The providers are {' and '.join(DEFAULT_MODELS)}. Did you mean {meant}:{rest}?"
+        raise _unknown(model, settings)
+    provider = settings.provider_of(name)
+    if provider.base_url is None:
         raise BadSettings(
-            f"The model '{model}' does not begin with a known provider",
-            f"{either} Use openai for any server with an OpenAI-compatible API.",
+            f"There is no address for {name}", f"Set `base_url` under [providers.{provider.name}] in {settings.file}."
         )
-    if not settings.provider_of(name).reachable:
-        provider = name.partition(":")[0]
+    if not provider.reachable:
+        table = provider.name if provider.name in DEFAULT_MODELS else f"providers.{provider.name}"
+        own = f" For your own server, set {provider.name.upper()}_BASE_URL." if provider.name in DEFAULT_MODELS else ""
         raise BadSettings(
             f"There is no API key for {name}",
-            f"Set {provider.upper()}_API_KEY, or `key` under [{provider}] in {settings.file}. "
-            f"For your own server, set {provider.upper()}_BASE_URL.",
+            f"Set {provider.key_env}, or `key` under [{table}] in {settings.file}.{own}",
         )
     return name
+
+
+def _named(model: str, settings: Settings) -> str:
+    """Return the model that an alias stands for, or the same name if it is none."""
+    if model in settings.aliases:
+        return settings.aliases[model]
+    usable = [one for one in ALIASES.get(model, ()) if settings.provider_of(one).reachable]
+    return next(iter([*usable, *ALIASES.get(model, ())]), model)
+
+
+def _unknown(model: str, settings: Settings) -> BadSettings:
+    """Return the error for a name without a known provider."""
+    known = [*PRESETS, *(name for name in settings.providers if name not in PRESETS)]
+    separator = "/" if "/" in model.partition(":")[0] else ":"
+    first, separated, rest = model.partition(separator)
+    if first in known:
+        return BadSettings(
+            f"'{model}' does not name a model",
+            f"Write its name after the provider, as in {DEFAULT_MODELS.get(first, f'{first}:NAME')}.",
+        )
+    hint = f"Write PROVIDER:{model}, such as anthropic:{model} or openai:{model}."
+    if separated:
+        near = difflib.get_close_matches(first, known, n=1)
+        meant = f" Did you mean {near[0]}:{rest}?" if near else ""
+        hint = f"The providers are {', '.join(known)}.{meant}"
+    return BadSettings(
+        f"The model '{model}' does not begin with a known provider",
+        f"{hint} Describe another server under [providers.NAME] in {settings.file}.",
+    )
 
 
 def _ways_to_set_a_key(settings: Settings) -> str:
     return f"""Set one of these:
   ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment
   `key` under [anthropic] or [openai] in {settings.file}
-  OPENAI_BASE_URL for your own server, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME
+  --model ollama:NAME for a model of Ollama on this machine
+  OPENAI_BASE_URL for another server of your own, with --model openai:NAME
 To watch a team without a key, run: {program_name()} demo"""

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Table, Tokens
+from deskmate.config.providers import Table
+from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Tokens
 from deskmate.config.settings_loader import first_error, read_toml, rule_complaint
 from deskmate.core.policy.permissions import NARROW_TO_WIDE, Mode
 from deskmate.errors import BadSettings

@@ -6,38 +6,26 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, Field, ValidationInfo
 
+from deskmate.config.providers import (
+    DEFAULT_MODELS,
+    OWN_TABLES,
+    Provider,
+    ProviderAccess,
+    Table,
+    access_of,
+    full_name,
+)
 from deskmate.core.policy.claude_rules import is_of_home, translate
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 from deskmate.errors import Problem
 
-# The model to use with a provider's key if none is named. Checked in 2026-11.
-DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
 # The most that the names of the store's slots can count.
 MOST_CALLS = 10_000
-
-
-_GUESSES = ((re.compile(r"claude"), "anthropic"), (re.compile(r"gpt|o[0-9]"), "openai"))
-
-
-def _key(key: SecretStr) -> SecretStr:
-    bare = key.get_secret_value().strip()
-    if not re.fullmatch(r"[!-~]+", bare):
-        raise ValueError
-    return SecretStr(bare)
-
-
-def _base_url(url: str) -> str:
-    parts = urlsplit(url.strip())
-    # A password in the address would be shown in every message that names the address.
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-        raise ValueError
-    return url.strip().rstrip("/")
 
 
 def _name(model: str) -> str:
@@ -46,11 +34,24 @@ def _name(model: str) -> str:
     return model
 
 
-def _by_full_name(models: dict[str, "ModelSettings"]) -> dict[str, "ModelSettings"]:
-    named = {full_name(model): of for model, of in models.items()}
+def _by_full_name(models: dict[str, "ModelSettings"], info: ValidationInfo) -> dict[str, "ModelSettings"]:
+    providers = info.data.get("providers", {})
+    named = {full_name(model, providers): of for model, of in models.items()}
     if None in named or len(named) < len(models):
         raise ValueError
     return {model: of for model, of in named.items() if model is not None}
+
+
+def _provider_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}", name) or name in OWN_TABLES:
+        raise ValueError
+    return name
+
+
+def _alias(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name):
+        raise ValueError
+    return name
 
 
 def _rule(text: str) -> str:
@@ -111,27 +112,6 @@ Rules: TypeAlias = list[Annotated[str, AfterValidator(_rule)]]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
 Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Table(BaseModel):
-    """A table of the settings file. Error messages use a field's description to say what is expected."""
-
-    # Built when `Settings` is, which contains them all.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
-
-
-class Provider(Table):
-    """The address and the key of a provider."""
-
-    key: Annotated[SecretStr, AfterValidator(_key)] | None = Field(None, description="a key without spaces")
-    base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
-        None, description="an address such as http://localhost:11434/v1, without a password or a query"
-    )
-
-    @property
-    def reachable(self) -> bool:
-        """Whether it can be used at all. A user's own server often needs no key."""
-        return self.key is not None or self.base_url is not None
 
 
 class McpServer(Table):
@@ -195,6 +175,12 @@ class Written(Table):
     fallback_model: Name | None = Field(None, description='a model such as "openai:gpt-5.5"')
     anthropic: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     openai: Provider = Field(Provider(), description="a table with `key` or `base_url`")
+    providers: dict[Annotated[str, AfterValidator(_provider_name)], Provider] = Field(
+        {}, description="a table by provider, such as [providers.lab]"
+    )
+    aliases: dict[Annotated[str, AfterValidator(_alias)], Name] = Field(
+        {}, description='a table of models, such as { search = "ollama/qwen3:8b" }'
+    )
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
     permission: Permission = Field(Permission(), description="a table with `allow`, `ask` or `deny`")
     sandbox: bool = Field(True, description="true or false")
@@ -258,8 +244,8 @@ class Settings(Written):
     widest_mode: Mode | None = None
     warnings: tuple[Problem, ...] = ()
     colour: bool = True
-    addresses: dict[str, str] = {}
-    key_places: dict[str, str] = {}
+    addresses: dict[str, str] = Field({})
+    key_places: dict[str, str] = Field({})
 
     @property
     def prices(self) -> dict[str, tuple[float, float, float, float]]:
@@ -271,9 +257,15 @@ class Settings(Written):
         }
 
     @property
+    def described_providers(self) -> dict[str, Provider]:
+        """The providers by name, as far as the user says something about them."""
+        own = {name: getattr(self, name) for name in OWN_TABLES}
+        return {name: one for name, one in {**own, **self.providers}.items() if one != Provider()}
+
+    @property
     def own_servers(self) -> frozenset[str]:
         """The providers whose address the user set."""
-        return frozenset(provider for provider in DEFAULT_MODELS if getattr(self, provider).base_url)
+        return frozenset(name for name, provider in self.described_providers.items() if provider.base_url)
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
@@ -330,12 +322,15 @@ class Settings(Written):
     def origin_of(self, model: str) -> tuple[str, str, str]:
         """Return where the address and the key of a model were set, empty if not, and a model of its provider."""
         provider = model.partition(":")[0]
-        address = self.addresses.get(provider, "the settings") if self.provider_of(model).base_url else ""
-        return address, self.key_places.get(provider, ""), DEFAULT_MODELS[provider]
+        access = self.provider_of(model)
+        usual = f"the preset of {provider}" if provider not in self.own_servers else "the settings"
+        address = self.addresses.get(provider, usual) if access.is_own else ""
+        return address, self.key_places.get(provider, ""), DEFAULT_MODELS.get(provider, "")
 
-    def provider_of(self, model: str) -> Provider:
-        """Return the provider of a `provider:model`."""
-        return {"anthropic": self.anthropic, "openai": self.openai}[model.partition(":")[0]]
+    def provider_of(self, model: str) -> ProviderAccess:
+        """Return how the provider of a `provider:model` is reached."""
+        name = model.partition(":")[0]
+        return access_of(name, self.described_providers.get(name, Provider()))
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
@@ -358,11 +353,3 @@ def _own_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
     home = Path(environ.get("HOME") or "/")
     chosen = Path(environ.get(variable, ""))
     return (chosen if chosen.is_absolute() else home / usual) / "deskmate"
-
-
-def full_name(model: str) -> str | None:
-    """Return a model's name as `provider:model`. Guesses the provider if that is safe, otherwise returns None."""
-    provider, colon, rest = model.partition(":")
-    if colon and provider in DEFAULT_MODELS:
-        return model if rest else None
-    return next((f"{provider}:{model}" for pattern, provider in _GUESSES if pattern.match(model)), None)

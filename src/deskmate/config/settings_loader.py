@@ -12,15 +12,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from deskmate.config.environment import environment, wants_colour
+from deskmate.config.providers import OWN_TABLES, PRESETS, Provider, Table, key_variable
 from deskmate.config.settings import (
-    DEFAULT_MODELS,
     McpServer,
     ModelSettings,
     Permission,
     Prices,
-    Provider,
     Settings,
-    Table,
     TreeSettings,
     Written,
     claude_folder,
@@ -30,21 +28,21 @@ from deskmate.config.settings import (
 from deskmate.errors import BadInput, BadSettings, Problem
 from deskmate.fs.safe_files import read_regular
 
-_VARIABLES: Mapping[str, tuple[str, ...]] = {
-    "DESKMATE_MODEL": ("model",),
-    "DESKMATE_STORE": ("store",),
-    "ANTHROPIC_API_KEY": ("anthropic", "key"),
-    "ANTHROPIC_BASE_URL": ("anthropic", "base_url"),
-    "OPENAI_API_KEY": ("openai", "key"),
-    "OPENAI_BASE_URL": ("openai", "base_url"),
-}
 # The settings that are tables, with settings of their own.
-_TABLES = frozenset({"anthropic", "openai", "permission", "tree", "models", "mcp"})
+_TABLES = frozenset({"anthropic", "openai", "providers", "permission", "tree", "models", "mcp"})
 _MOST_BYTES = 16_000_000
 # Fields that say where a setting of a provider comes from.
 _PLACED = {"addresses": "base_url", "key_places": "key"}
 Layer: TypeAlias = dict[str, Any]
-Place: TypeAlias = Callable[[tuple[str, ...]], str]
+Keys: TypeAlias = tuple[str, ...]
+Place: TypeAlias = Callable[[Keys], str]
+# The variable of each setting that has one, besides the keys.
+_VARIABLES: Mapping[Keys, str] = {
+    ("model",): "DESKMATE_MODEL",
+    ("store",): "DESKMATE_STORE",
+    ("anthropic", "base_url"): "ANTHROPIC_BASE_URL",
+    ("openai", "base_url"): "OPENAI_BASE_URL",
+}
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
@@ -54,15 +52,13 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     """
     file = config_folder(environ) / "settings.toml"
     written, readable = _read(file)
-    layers: tuple[tuple[Layer, Place], ...] = (
-        (written, lambda keys: f"'{'.'.join(keys)}' in {file}"),
-        (_from_environment(environ), lambda keys: f"{_variable(keys)} in the environment"),
-        (dict(flags or {}), lambda keys: f"The option --{keys[0].replace('_', '-')}"),
-    )
-    merged: Layer = {}
-    for layer, place in layers:
-        _check(layer, place)
-        merged = _over(merged, layer)
+    _check(written, lambda keys: f"'{'.'.join(keys)}' in {file}")
+    variables = _variables(written)
+    from_environment = _from_environment(environ, variables)
+    _check(from_environment, lambda keys: f"{variables[keys]} in the environment")
+    from_flags = dict(flags or {})
+    _check(from_flags, lambda keys: f"The option --{keys[0].replace('_', '-')}")
+    merged = _over(_over(written, from_environment), from_flags)
     warnings = _warnings(written, file) if readable else ()
     own = {
         "file": file,
@@ -73,7 +69,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     }
     settings = Settings.model_validate({**merged, **own})
     return settings.model_copy(
-        update={field: _places(settings, environ, setting) for field, setting in _PLACED.items()}
+        update={field: _places(settings, environ, variables, setting) for field, setting in _PLACED.items()}
     )
 
 
@@ -111,13 +107,28 @@ def overridden(settings: Settings, overrides: Mapping[str, object]) -> Settings:
     return settings.model_copy(update={name: getattr(valid, name) for name in layer})
 
 
-def _places(settings: Settings, environ: Mapping[str, str], setting: str) -> dict[str, str]:
+def _variables(written: Layer) -> Mapping[Keys, str]:
+    """Return the variable of each setting that has one. `written`: the settings file, which is valid."""
+    own = {name: table for name, table in written.items() if name in OWN_TABLES}
+    described: Layer = {**{name: {} for name in PRESETS}, **own, **written.get("providers", {})}
+    keys = {_keys_of(name, "key"): key_variable(name, table.get("key_env")) for name, table in described.items()}
+    return {**keys, **_VARIABLES}
+
+
+def _keys_of(provider: str, setting: str) -> Keys:
+    return (provider, setting) if provider in OWN_TABLES else ("providers", provider, setting)
+
+
+def _places(
+    settings: Settings, environ: Mapping[str, str], variables: Mapping[Keys, str], setting: str
+) -> dict[str, str]:
     """Return where a setting of a provider was set, by provider."""
-    variables = {keys[0]: variable for variable, keys in _VARIABLES.items() if keys[1:] == (setting,)}
+    names = {keys: variable for keys, variable in variables.items() if environ.get(variable)}
+    places = {name: _keys_of(name, setting) for name in settings.described_providers}
     return {
-        provider: variable if environ.get(variable) else f"{provider}.{setting} in {settings.file}"
-        for provider, variable in variables.items()
-        if getattr(getattr(settings, provider), setting)
+        name: names.get(keys) or f"{'.'.join(keys)} in {settings.file}"
+        for name, keys in places.items()
+        if getattr(settings.described_providers[name], setting)
     }
 
 
@@ -149,9 +160,9 @@ def read_toml(data: bytes, file: Path | str) -> Layer:
         raise BadSettings(f"{file} is not valid TOML: {error}", "Correct the file.") from None
 
 
-def _from_environment(environ: Mapping[str, str]) -> Layer:
+def _from_environment(environ: Mapping[str, str], variables: Mapping[Keys, str]) -> Layer:
     layer: Layer = {}
-    for variable, keys in _VARIABLES.items():
+    for keys, variable in variables.items():
         # An empty variable counts as unset.
         if value := environ.get(variable):
             layer = _over(layer, _nested(keys, value))
@@ -163,10 +174,6 @@ def _nested(keys: tuple[str, ...], value: str) -> Layer:
     return {first: _nested(tuple(rest), value) if rest else value}
 
 
-def _variable(keys: tuple[str, ...]) -> str:
-    return next(variable for variable, set_ in _VARIABLES.items() if set_ == keys)
-
-
 def _over(below: Layer, above: Layer) -> Layer:
     merged = dict(below)
     for key, value in above.items():
@@ -176,7 +183,8 @@ def _over(below: Layer, above: Layer) -> Layer:
 
 
 def _warnings(written: Layer, file: Path) -> tuple[Problem, ...]:
-    if any("key" in written.get(provider, {}) for provider in DEFAULT_MODELS):
+    tables = [*(written.get(name, {}) for name in OWN_TABLES), *written.get("providers", {}).values()]
+    if any("key" in table for table in tables):
         return (
             Problem(
                 f"{file} contains an API key, and other users can read it", f"Run: chmod 600 {shlex.quote(str(file))}"
@@ -218,6 +226,14 @@ def _complaint(found: ErrorDetails, keys: tuple[str, ...], place: Place) -> BadS
         keys = keys[:3]
     if keys[:-1] == ("mcp",):
         return BadSettings(f"{place(keys)} must be a table with `command` or `url`")
+    if keys[0] == "providers" and keys[-1] == "[key]":
+        instead = f"Write [{keys[1]}] instead." if keys[1] in OWN_TABLES else "Use small letters, digits, - and _."
+        return BadSettings(f"{place(keys[:2])} cannot be the name of a provider here", instead)
+    if keys[:-1] == ("providers",):
+        return BadSettings(f"{place(keys)} must be a table with `base_url`")
+    if keys[0] in (*OWN_TABLES, "providers") and "headers" in keys:
+        # A further key says which header does not fit.
+        keys = keys[: keys.index("headers") + 1]
     if keys[:-1] == ("models",):
         return BadSettings(f"{place(keys)} must be a table with `window`, `output` or `prices`")
     fields = _table_at(keys[:-1]).model_fields

@@ -30,6 +30,7 @@ _OTHER_RATES = {"cache_write_1h_mtok", "web_searches_kcount", "storage_searches_
 PROVIDERS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "anthropic",
+        "azure": "azure",
         "cerebras": "cerebras",
         "deepseek": "deepseek",
         "fireworks": "fireworks",

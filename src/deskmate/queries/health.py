@@ -139,6 +139,7 @@ def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Chec
         return (error_check("settings", error),)
     words = str(settings.file) if settings.file.exists() else f"the defaults, because there is no file {settings.file}"
     checks = (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
+    checks = (*checks, *_providers(settings))
     try:
         return (*checks, _sandbox(sandbox_of(settings), place), *_missing(settings))
     except BadSettings as error:
@@ -176,7 +177,9 @@ def _warnings(settings: Settings) -> Iterator[Check]:
 
 
 def _model(settings: Settings) -> Check:
-    if settings.model is None and not (settings.anthropic.reachable or settings.openai.reachable):
+    if settings.model is None and not any(
+        settings.provider_of(name).reachable for name in settings.described_providers
+    ):
         return Check(
             "model",
             "bad",
@@ -190,6 +193,22 @@ def _model(settings: Settings) -> Check:
         return error_check("model", error)
 
 
+def _providers(settings: Settings) -> Iterator[Check]:
+    """Yield each provider of the settings that cannot be asked, and each alias that cannot be used."""
+    for name in settings.providers:
+        provider = settings.provider_of(name)
+        table = f"[providers.{name}] in {settings.file}"
+        if provider.base_url is None:
+            yield Check("provider", "warn", f"{name} has no address", f"Set `base_url` under {table}.")
+        elif not provider.reachable:
+            yield Check("provider", "warn", f"{name} has no key", f"Set {provider.key_env}, or `key` under {table}.")
+    for alias in settings.aliases:
+        try:
+            choose_model(settings, alias)
+        except BadSettings as error:
+            yield error_check(f"alias {alias}", error, "warn")
+
+
 def _fallback(settings: Settings) -> Iterator[Check]:
     try:
         if model := choose_fallback(settings):
@@ -200,7 +219,7 @@ def _fallback(settings: Settings) -> Iterator[Check]:
 
 def _asked(what: str, model: str, settings: Settings) -> Check:
     provider = settings.provider_of(model)
-    where = f" at {provider.base_url}" if provider.base_url else ""
+    where = f" at {provider.base_url}" if provider.is_own else ""
     key = "a key is set" if provider.key else "no key"
     return Check(what, "ok", f"{model}{where}, {key} (not tested)")
 

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 
-from deskmate.config import DEFAULT_MODELS, Settings, environment, load
+from deskmate.config import Settings, environment, load
 from deskmate.core.policy.redaction import Redaction, secrets_in
 from deskmate.errors import BadSettings
 from deskmate.trust.project_files import has_servers
@@ -26,8 +26,10 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | 
         settings = settings or load(environ)
     except BadSettings:
         return Redaction(secrets_in(environ))
-    keys = {provider: settings.provider_of(model).key for provider, model in DEFAULT_MODELS.items()}
-    known = {f"{provider} key": key.get_secret_value() for provider, key in keys.items() if key}
+    providers = settings.described_providers
+    known = {f"{name} key": one.key.get_secret_value() for name, one in providers.items() if one.key}
+    for name, provider in providers.items():
+        known |= _in_headers(provider.headers, name)
     known |= _of_servers(settings)
     # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
@@ -45,13 +47,18 @@ def _of_servers(settings: Settings) -> dict[str, str]:
     except BadSettings:
         return {}
     secret = {name: value for entry in entries for name, value in secrets_in(entry.env).items()}
-    # Without the word before it, such as Bearer.
-    headers = {
-        f"header {name} of {entry.name}": value.rpartition(" ")[2]
-        for entry in entries
-        for name, value in entry.headers.items()
+    for entry in entries:
+        secret |= _in_headers(entry.headers, entry.name)
+    return secret
+
+
+def _in_headers(headers: Mapping[str, str], owner: str) -> dict[str, str]:
+    """Return the secrets in headers, each without the word before it, such as Bearer."""
+    return {
+        f"header {name} of {owner}": value.rpartition(" ")[2]
+        for name, value in headers.items()
+        if _TELLING_HEADER.search(name)
     }
-    return secret | {name: value for name, value in headers.items() if _TELLING_HEADER.search(name)}
 
 
 def seclude() -> None:

@@ -1,5 +1,6 @@
 """A reply becomes an entry, and the entry gives the reply's blocks again, whatever stood on disk in between."""
 
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -39,8 +40,8 @@ def as_given_back(reply: Reply, number: int) -> list[Spoken]:
             case CallBlock(tool=tool, arguments=given, flaw=flaw):
                 found.append(CallBlock(f"call_{number}_{index}", tool, given, flaw))
                 index += 1
-            case _:
-                found.append(block)
+            case ThinkingBlock():
+                found.append(replace(block, signer=reply.model.partition(":")[0]))
     while found and isinstance(found[-1], ThinkingBlock):
         found.pop()
     return found
@@ -136,3 +137,10 @@ def test_blocks_that_are_not_whole_give_way_to_text_and_calls(blocks: tuple[dict
 def test_what_the_provider_stopped_has_no_calls() -> None:
     stopped = Reply((TextBlock("I"), CallBlock("a", "bash", {"command": "rm x"})), end="refused")
     assert said(stopped) == Said(text="I", usage=said(stopped).usage)
+
+
+def test_a_thought_knows_who_signed_it() -> None:
+    reply = Reply((ThinkingBlock("t", "s"), TextBlock("a")), model="lab:qwen3:8b")
+    entry = stored(said(reply))
+    assert isinstance(entry, Said)
+    assert spoken(1, entry) == (ThinkingBlock("t", "s", signer="lab"), TextBlock("a"))

@@ -215,6 +215,25 @@ def test_the_same_prompt_gives_the_same_bytes() -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.behaviour("providers")
+def test_thoughts_go_back_only_to_the_provider_that_signed_them() -> None:
+    thoughts = tuple(ThinkingBlock(signer, "c2ln", signer=signer) for signer in ("", "anthropic", "lab"))
+    prompt = Prompt("", (*HELLO.passages, Spoke((*thoughts, TextBlock("so"))), Told((TextBlock("and?"),))))
+
+    def sent_to(provider: str) -> list[str]:
+        body = b"".join(body_parts(prompt, "m", max_tokens=9, thinking_tokens=0, provider=provider))
+        return [
+            block["thinking"] for block in json.loads(body)["messages"][1]["content"] if block["type"] == "thinking"
+        ]
+
+    # The same conversation: what was kept for one provider is not sent to the other.
+    assert {provider: sent_to(provider) for provider in ("anthropic", "lab", "gate")} == {
+        "anthropic": ["", "anthropic"],
+        "lab": ["", "lab"],
+        "gate": [""],
+    }
+
+
 def test_a_prompt_without_system_and_tools_leaves_them_out() -> None:
     assert body_of(Prompt(" ", HELLO.passages)).keys() == {"model", "max_tokens", "stream", "messages"}
 

@@ -220,7 +220,7 @@ def test_a_prompt_without_system_and_tools_leaves_them_out() -> None:
 
 
 async def test_a_model_says_its_name_and_limits_and_whose_key_is_wrong() -> None:
-    model = model_at(Provider(b"{}", status=401), provider="open-router")
+    model = model_at(Provider(b"{}", status=401), provider="open-router", key_env="OPEN_ROUTER_API_KEY")
     assert (model.name, model.limits) == ("open-router:gpt-test", LIMITS)
     with pytest.raises(ModelRejected, match="OPEN_ROUTER_API_KEY"):
         await all_of(model)

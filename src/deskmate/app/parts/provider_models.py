@@ -17,20 +17,28 @@ OUTPUT_TOKENS = 32_000
 
 def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
     """Return the model of a `provider:model`."""
-    provider, _, model = name.partition(":")
+    model = name.partition(":")[2]
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
-    where: dict[str, Any] = {"origin": settings.origin_of(name)} | ({"base_url": at.base_url} if at.base_url else {})
-    if provider == "anthropic":
-        # Import a wire format only if it is used.
-        from deskmate.models.wires.anthropic import AnthropicModel
+    where: dict[str, Any] = {
+        "base_url": at.base_url,
+        "provider": at.name,
+        "key_env": at.key_env,
+        "headers": at.headers,
+        "origin": settings.origin_of(name),
+    }
+    match at.wire:
+        case "anthropic":
+            # Import a wire format only if it is used.
+            from deskmate.models.wires.anthropic import AnthropicModel
 
-        thinking = settings.thinking_tokens or 0
-        limits = _limits(name, settings, thinking)
-        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
-    from deskmate.models.wires.openai import OpenAIModel
+            thinking = settings.thinking_tokens or 0
+            limits = _limits(name, settings, thinking)
+            return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
+        case "openai":
+            from deskmate.models.wires.openai import OpenAIModel
 
-    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
+            return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 
 
 def window_of(name: str, settings: Settings) -> int:

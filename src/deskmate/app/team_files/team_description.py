@@ -11,7 +11,8 @@ from pydantic import Field, ValidationError
 
 from deskmate.app.run_request import Teammate
 from deskmate.config.project_settings import Limits, limited_by
-from deskmate.config.settings import Settings, Table
+from deskmate.config.providers import Table
+from deskmate.config.settings import Settings
 from deskmate.config.settings_loader import first_error, read_toml
 from deskmate.core.log.names import LEAD, new_name, same_name
 from deskmate.core.policy.isolation import Isolation

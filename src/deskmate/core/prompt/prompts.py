@@ -3,7 +3,7 @@
 `rendering` makes a prompt from a transcript. The adapters in `models/` send it and fold what comes back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -36,12 +36,13 @@ class ThinkingBlock:
     """What a model thought before it spoke, to be returned unchanged to the provider that signed it.
 
     Without a signature it is for people only. `sealed`: the provider keeps the text to itself and sends only a
-    signature.
+    signature. `signer`: the provider that signed it, empty if it is not known.
     """
 
     text: str
     signature: str = ""
     sealed: bool = False
+    signer: str = ""
 
 
 @frozen
@@ -103,18 +104,19 @@ class ToolSpec:
 class ConversationCache:
     """What a model keeps from one prompt of a conversation to the next, such as old passages in its wire format.
 
-    The agent owns it, and it ends with the agent. It is for one model at a time: what another kind of model kept is
-    dropped.
+    The agent owns it, and it ends with the agent. It is for one model at a time: what another kind of model, or a
+    model of another provider, kept is dropped.
     """
 
     def __init__(self) -> None:
-        self._kept: object = None
+        self._key: object = None
+        self._kept: Any = None
 
-    def of(self, kind: type[T]) -> T:
-        """Return what this kind of model kept, empty at first."""
-        kept = self._kept
-        if not isinstance(kept, kind):
-            self._kept = kept = kind()
+    def of(self, kind: Callable[[str], T], provider: str) -> T:
+        """Return what this kind of model of a provider kept. It is made for the provider if there is none."""
+        if self._key != (kind, provider):
+            self._key, self._kept = (kind, provider), kind(provider)
+        kept: T = self._kept
         return kept
 
 

@@ -296,14 +296,17 @@ def spoken(number: int, entry: Said) -> tuple[Spoken, ...]:
         CallBlock(wire_id(number, index), _tool_name(call.tool), call.arguments, call.flaw)
         for index, call in enumerate(entry.calls)
     )
-    return _given_back(_stored(entry.blocks, calls) or (TextBlock(entry.text), *calls))
+    signer = str(entry.usage.get("model", "")).partition(":")[0]
+    return _given_back(_stored(entry.blocks, calls, signer) or (TextBlock(entry.text), *calls))
 
 
 def _tool_name(tool: str) -> str:
     return _NO_TOOL_NAME.sub("_", tool)[:_TOOL_NAME_CAP] or "_"
 
 
-def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -> tuple[Spoken, ...] | None:
+def _stored(
+    blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...], signer: str
+) -> tuple[Spoken, ...] | None:
     """Return stored blocks as they were spoken; None if they are malformed or do not have each call exactly once."""
     found: list[Spoken] = []
     for block in blocks:
@@ -311,7 +314,7 @@ def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -
             case {"type": "text", "text": str(text)}:
                 found.append(TextBlock(text))
             case {"type": "thinking", "text": str(text), "signature": str(signature), "sealed": bool(sealed)}:
-                found.append(ThinkingBlock(text, signature, sealed))
+                found.append(ThinkingBlock(text, signature, sealed, signer))
             case {"type": "call", "index": int(index)} if 0 <= index < len(calls):
                 found.append(calls[index])
             case _:

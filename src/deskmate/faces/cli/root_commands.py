@@ -42,7 +42,7 @@ Examples:
 Environment variables (they override ~/.config/deskmate/settings.toml):
   ANTHROPIC_API_KEY, OPENAI_API_KEY    the API key for a provider
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
-  DESKMATE_MODEL                       the model, as provider:model
+  DESKMATE_MODEL                       the model, as provider/model or a short name
   NO_COLOR                             set it to anything to turn colours off
 """
 

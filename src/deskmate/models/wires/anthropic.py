@@ -1,7 +1,7 @@
 """Anthropic's Messages API."""
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Literal
 
 from deskmate.core.prompt.prompts import (
@@ -15,7 +15,7 @@ from deskmate.core.prompt.prompts import (
 from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.http.post_client import Poster
 from deskmate.models.wires.anthropic_request import body_parts
-from deskmate.models.wires.http_client import answer
+from deskmate.models.wires.http_client import NO_HEADERS, answer
 from deskmate.models.wires.json_fields import count, inner, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
@@ -36,7 +36,8 @@ _USAGE = {
 class AnthropicModel:
     """A model of Anthropic, or of a server with the same Messages API.
 
-    `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default.
+    `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default. `provider`: part
+    of its name. `key_env`: the variable for its key. `headers`: what each request has besides its own.
     """
 
     def __init__(
@@ -48,6 +49,9 @@ class AnthropicModel:
         base_url: str = "https://api.anthropic.com",
         limits: ModelLimits,
         thinking_tokens: int = 0,
+        provider: str = "anthropic",
+        key_env: str = "ANTHROPIC_API_KEY",
+        headers: Mapping[str, str] = NO_HEADERS,
         origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         if thinking_tokens and not LEAST_THINKING_TOKENS <= thinking_tokens < limits.output:
@@ -55,14 +59,15 @@ class AnthropicModel:
                 f"{model!r} cannot have {thinking_tokens} thinking tokens",
                 f"Set 0, or at least {LEAST_THINKING_TOKENS} and less than the {limits.output} tokens of an answer.",
             )
-        url = f"{base_url.rstrip('/')}/v1/messages"
-        self._at = ProviderEndpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, SettingsOrigin(*origin))
-        self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
+        # Other APIs of the same server have an address that ends with /v1.
+        url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
+        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        self._headers = {"x-api-key": key, "anthropic-version": API_VERSION, **headers}
         self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
 
     @property
     def name(self) -> str:
-        """Its name, `anthropic:model`."""
+        """Its name, `provider:model`."""
         return self._at.model
 
     @property
@@ -75,7 +80,8 @@ class AnthropicModel:
         most = prompt.most(self._limits.output)
         # A short answer has no room for thinking.
         thinking = self._thinking if self._thinking < most else 0
-        body = body_parts(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
+        provider = self.name.partition(":")[0]
+        body = body_parts(prompt, self._model, max_tokens=most, thinking_tokens=thinking, provider=provider)
         return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
 
 

@@ -22,16 +22,27 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
 )
 from deskmate.models.wires.kept_messages import KeptMessages, Message
-from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, body_of, is_blank, wire_id, wire_name
+from deskmate.models.wires.request_parts import (
+    NO_OUTPUT,
+    NOTHING,
+    base64_of,
+    body_of,
+    is_blank,
+    is_signed,
+    wire_id,
+    wire_name,
+)
 
 _CACHED_PASSAGES = 2
 # Checked in November 2026: these models need a thinking budget. Later models choose it themselves and refuse one.
 _BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 
 
-def body_parts(prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int) -> list[bytes | bytearray]:
+def body_parts(
+    prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int, provider: str = "anthropic"
+) -> list[bytes | bytearray]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
-    kept = prompt.cache.of(AnthropicMessages)
+    kept = prompt.cache.of(AnthropicMessages, provider)
     fields: Message = {"model": model, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:
         fields["thinking"] = _thinking(model, thinking_tokens)
@@ -62,9 +73,22 @@ class AnthropicMessages(KeptMessages):
     def _messages(self, passage: Passage, pictures: Mapping[str, bytes]) -> list[Message]:
         if isinstance(passage, Told):
             return [{"role": "user", "content": _given(passage, pictures)}]
-        content = [block for part in passage.blocks for block in _spoken(part)]
+        content = [block for part in passage.blocks for block in self._spoken(part)]
         # Only thoughts of another provider: left out. The messages around it are then read as one.
         return [{"role": "assistant", "content": content}] if content else []
+
+    def _spoken(self, block: Spoken) -> list[Message]:
+        match block:
+            case TextBlock(text=text):
+                return [] if is_blank(text) else [_text(text)]
+            case ThinkingBlock() if not is_signed(block, self._provider):
+                return []
+            case ThinkingBlock(sealed=True, signature=data):
+                return [{"type": "redacted_thinking", "data": data}]
+            case ThinkingBlock(text=text, signature=signature):
+                return [{"type": "thinking", "thinking": text, "signature": signature}]
+            case CallBlock(id=call, tool=tool, arguments=arguments):
+                return [{"type": "tool_use", "id": wire_id(call), "name": wire_name(tool), "input": dict(arguments)}]
 
     def _tool(self, tool: ToolSpec) -> Message:
         return {"name": tool.name, "description": tool.text, "input_schema": dict(tool.schema)}
@@ -74,20 +98,6 @@ def _before_breakpoints(passages: Sequence[Passage]) -> int:
     """Return how many passages come before the first one with a cache breakpoint."""
     told = (place for place in reversed(range(len(passages))) if isinstance(passages[place], Told))
     return min(islice(told, _CACHED_PASSAGES))
-
-
-def _spoken(block: Spoken) -> list[Message]:
-    match block:
-        case TextBlock(text=text):
-            return [] if is_blank(text) else [_text(text)]
-        case ThinkingBlock(signature=""):
-            return []
-        case ThinkingBlock(sealed=True, signature=data):
-            return [{"type": "redacted_thinking", "data": data}]
-        case ThinkingBlock(text=text, signature=signature):
-            return [{"type": "thinking", "thinking": text, "signature": signature}]
-        case CallBlock(id=call, tool=tool, arguments=arguments):
-            return [{"type": "tool_use", "id": wire_id(call), "name": wire_name(tool), "input": dict(arguments)}]
 
 
 def _given(passage: Told, pictures: Mapping[str, bytes]) -> list[Message]:

@@ -41,6 +41,7 @@ _HEADERS = {
 }
 
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 
 

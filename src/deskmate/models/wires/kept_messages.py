@@ -18,10 +18,11 @@ Message = dict[str, Any]
 class KeptMessages(ABC):
     """What is kept of the last request of one conversation. It takes about as many bytes as the request.
 
-    Pictures are not kept: a passage with pictures is written for each request.
+    Pictures are not kept: a passage with pictures is written for each request. `provider`: whom the requests are for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
         self._passages: list[Passage] = []
         self._parts: list[bytearray | Passage] = []
         self._tools: tuple[ToolSpec, ...] = ()

@@ -1,13 +1,14 @@
 """Chat completions, as OpenAI and many servers speak them."""
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.http_client import answer
+from deskmate.models.wires.http_client import NO_HEADERS, answer
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.openai_request import body_parts
 from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
@@ -17,12 +18,13 @@ from deskmate.models.wires.usage import TokenCount
 from deskmate.ports import ModelLimits
 
 _OPENAI = "https://api.openai.com"
+_AZURE = ".openai.azure.com"
 
 
 class OpenAIModel:
-    """A model with the chat completions API. `provider`: part of its name, and of the name of its key's setting.
+    """A model with the chat completions API. `provider`: part of its name. `key_env`: the variable for its key.
 
-    `origin`: where its settings come from, as in `SettingsOrigin`.
+    `headers`: what each request has besides its own. `origin`: where its settings come from, as in `SettingsOrigin`.
     """
 
     def __init__(
@@ -34,14 +36,15 @@ class OpenAIModel:
         base_url: str = f"{_OPENAI}/v1",
         limits: ModelLimits,
         provider: str = "openai",
+        key_env: str = "OPENAI_API_KEY",
+        headers: Mapping[str, str] = NO_HEADERS,
         origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
-        setting = f"{provider.upper().replace('-', '_')}_API_KEY"
         url = f"{base_url.rstrip('/')}/chat/completions"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, SettingsOrigin(*origin))
-        self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        # OpenAI refuses the old name for its newer models. Other servers know only the old one.
-        is_openai = base_url.startswith(f"{_OPENAI}/")
+        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        self._headers = {**({"authorization": f"Bearer {key}"} if key else {}), **headers}
+        # OpenAI and Azure refuse the old name for newer models. Other servers know only the old one.
+        is_openai = base_url.startswith(f"{_OPENAI}/") or (urlsplit(base_url).hostname or "").endswith(_AZURE)
         self._max_tokens_key = "max_completion_tokens" if is_openai else "max_tokens"
         self._client, self._model, self._limits = client, model, limits
 

@@ -13,7 +13,7 @@ from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, b
 
 def body_parts(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> list[bytes | bytearray]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
-    kept = prompt.cache.of(OpenAIMessages)
+    kept = prompt.cache.of(OpenAIMessages, "")
     fields: Message = {
         "model": model,
         max_tokens_key: max_tokens,

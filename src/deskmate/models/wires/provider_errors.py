@@ -24,7 +24,7 @@ EXCERPT_CAP = 200
 _KEY = re.compile(r"[!-~]*")
 _PASSING = frozenset({408, 409, 429})
 _DENIED = frozenset({401, 403})
-_OFFICIAL = frozenset({"api.anthropic.com", "api.openai.com"})
+_OFFICIAL = frozenset({"api.anthropic.com", "api.openai.com", "openrouter.ai", "api.groq.com", "api.deepseek.com"})
 
 # In an error's type, code or message: the prompt, or prompt and reply together, exceed the window.
 _TOO_LONG = (
@@ -198,7 +198,8 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
     """Return the error to raise for a status and a fault."""
     said = at.hide(fault.message) or "no reason given"
     if status in _DENIED:
-        return ModelRejected(f"{at.model} denied access ({status}): {said}", f"Check {at.origin.key or at.setting}.")
+        way = f"Check {at.origin.key or at.setting}." if at.key or at.origin.key else f"Set {at.setting}."
+        return ModelRejected(f"{at.model} denied access ({status}): {said}", way)
     if status in _PASSING:
         return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
     if fault.takes_no_pictures:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deskmate.core.prompt.prompts import Image
+from deskmate.core.prompt.prompts import Image, ThinkingBlock
 
 NOTHING = "(nothing)"
 NO_OUTPUT = "(no output)"
@@ -61,6 +61,11 @@ def wire_name(tool: str) -> str:
 def is_blank(text: str) -> bool:
     """Return whether a text is blank. Providers refuse blank texts."""
     return not text.strip()
+
+
+def is_signed(thought: ThinkingBlock, provider: str) -> bool:
+    """Return whether a thought can be given back to a provider, which refuses what others signed."""
+    return bool(thought.signature) and thought.signer in ("", provider)
 
 
 def base64_of(image: Image, pictures: Mapping[str, bytes]) -> str:

@@ -135,11 +135,11 @@ def config_lines(session: "TeamSession") -> list[str]:
     lines += [
         f"{name} = {json.dumps(value, ensure_ascii=False)}"
         for name, value in shown.items()
-        if name not in ("model", "anthropic", "openai", "colour")
+        if name not in ("model", "anthropic", "openai", "providers", "colour")
     ]
-    for provider in ("anthropic", "openai"):
-        at = getattr(settings, provider)
+    for provider, at in settings.described_providers.items():
         what = [f"base_url = {at.base_url}"] if at.base_url else []
+        what += [f"wire = {at.wire}"] if at.wire else []
         what += ["a key is set"] if at.key else []
         lines += [f"{provider}: {', '.join(what)}"] if what else []
     return [*lines, "Change the file, then start again. /mode, /model and /budget change this conversation."]

@@ -96,7 +96,7 @@ def _parts(session: TeamSession, title: str, room: int, context_share: float | N
     permitted = session.permitted
     yield _Part(permitted.mode.value, "dim", 2)
     yield _Part(sandbox_of(permitted.sandbox), "dim", 4)
-    yield _Part(words(session.model.rpartition(":")[2]), "dim", 5)
+    yield _Part(words(session.model.partition(":")[2]), "dim", 5)
     yield _Part(words(session.workspace.name), "dim", 6)
 
 
