@@ -109,6 +109,14 @@ def test_a_provider_that_cannot_be_asked_is_named_with_the_next_step(
         ("[providers.lab]\nwire = 'morse'", "'providers.lab.wire' in {file} must be anthropic or openai"),
         ("[providers.lab]\nbase_urls = 'x'", "'providers.lab.base_urls' in {file} is not a setting. Did you mean"),
         ("[providers.lab]\nkey_env = 'A B'", "'providers.lab.key_env' in {file} must be the name of a variable"),
+        (
+            "[providers.lab]\nkey_env = 'LC_KEY'",
+            "'providers.lab.key_env' in {file} must be the name of a variable that",
+        ),
+        (
+            "[openai]\nkey_env = 'HOME'",
+            "'openai.key_env' in {file} must be the name of a variable that commands do not",
+        ),
         ("[providers.lab]\nheaders = { a = 1 }", "'providers.lab.headers' in {file} must be a table of HTTP headers"),
         ('[providers.lab]\nheaders = { a = "x\\ny" }', "'providers.lab.headers' in {file} must be a table of HTTP"),
         ("[aliases]\nfast = ''", "'aliases' in {file} must be a table of models"),

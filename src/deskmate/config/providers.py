@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
+from deskmate.core.policy.passed_variables import is_passed
 from deskmate.core.values import frozen
 
 Wire: TypeAlias = Literal["anthropic", "openai"]
@@ -75,7 +76,8 @@ def _base_url(url: str) -> str:
 
 
 def _variable(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    # Agents would see a key in a variable that their commands get.
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or is_passed(name):
         raise ValueError
     return name
 
@@ -96,7 +98,7 @@ class Provider(Table):
         None, description="an address such as http://localhost:11434/v1, without a password or a query"
     )
     key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
-        None, description="the name of a variable, such as LAB_API_KEY"
+        None, description="the name of a variable that commands do not get, such as LAB_API_KEY"
     )
     wire: Wire | None = Field(None, description="anthropic or openai")
     headers: Annotated[dict[str, str], AfterValidator(_headers)] = Field(

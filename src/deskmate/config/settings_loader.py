@@ -83,7 +83,7 @@ def store_url(environ: Mapping[str, str]) -> str | None:
         written, _ = _read(config_folder(environ) / "settings.toml")
     except BadSettings:
         written = {}
-    found = _over(written, _from_environment(environ)).get("store")
+    found = _over(written, _from_environment(environ, _VARIABLES)).get("store")
     if found is None:
         return None
     where = "DESKMATE_STORE in the environment" if environ.get("DESKMATE_STORE") else "'store' in the settings"

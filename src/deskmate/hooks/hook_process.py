@@ -14,11 +14,11 @@ from pathlib import Path
 
 from deskmate.core.hooks.hook_outputs import HookRun
 from deskmate.core.hooks.hook_tables import Hook
+from deskmate.core.policy.passed_variables import is_passed
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.workspace.command import CommandOrder, End, Why, execute
 from deskmate.workspace.command_script import handed_over
-from deskmate.workspace.local_workspace import ALLOWED
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.sweep import Groups
@@ -48,8 +48,8 @@ class HookPlace:
 
     def environ(self, hook: Hook, member: str) -> dict[str, str]:
         """Return the environment of a hook. Keys of providers are not in it."""
-        allowed = ALLOWED if hook.of_project else ALLOWED | _OF_DESKTOP
-        passed = {key: value for key, value in self.user.items() if key in allowed or key.startswith("LC_")}
+        more = frozenset[str]() if hook.of_project else _OF_DESKTOP
+        passed = {key: value for key, value in self.user.items() if is_passed(key) or key in more}
         folder = str(self.folder)
         # The last two mark its processes, so that they are found after a kill.
         seat = member.partition(":")[0]

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from deskmate.core.mcp.server_entries import ServerEntry
+from deskmate.core.policy.passed_variables import is_passed
 from deskmate.errors import ToolError
 from deskmate.mcp.stdio_transport import ServerCommand
-from deskmate.workspace.local_workspace import ALLOWED
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.sweep import Groups
@@ -24,7 +24,7 @@ def server_command(
     # Its processes are known by these. Each start has a mark of its own: the one before may still be ending.
     start = f"{member}-mcp-{entry.name}-{secrets.token_hex(8)}"
     marks = {"DESKMATE_ROOT": str(folder), "DESKMATE_SEAT": seat, "DESKMATE_CALL": start}
-    known = {name: value for name, value in environ.items() if name in ALLOWED or name.startswith("LC_")}
+    known = {name: value for name, value in environ.items() if is_passed(name)}
     if entry.sandbox and sandbox.level is Level.NONE and sandbox.hint:
         raise ToolError(
             f"it was not started, because there is no sandbox: {sandbox.reason}. {sandbox.hint} "

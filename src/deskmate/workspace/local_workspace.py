@@ -18,6 +18,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.log.names import known_name
+from deskmate.core.policy.passed_variables import is_passed
 from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
@@ -42,9 +43,6 @@ from deskmate.workspace.workspace_files import content, opened, put, resolved_wi
 SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 30_000
 GRACE_SECONDS = 5.0
-
-# The environment variables a command may see. A list of secret ones would never be complete.
-ALLOWED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TMPDIR", "TZ", "VIRTUAL_ENV"})
 
 T = TypeVar("T")
 
@@ -359,7 +357,7 @@ class LocalWorkspace:
 
 
 def _allowed(environ: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in environ.items() if key in ALLOWED or key.startswith("LC_")}
+    return {key: value for key, value in environ.items() if is_passed(key)}
 
 
 def _ours(place: Place) -> ToolError:

@@ -20,6 +20,7 @@ from deskmate.testing.team_scripts import (
     in_turn,
     member_of,
     request_in,
+    run_command,
     send_mail,
     spawn,
     was_told,
@@ -43,6 +44,7 @@ model = "sonnet"
 sandbox = false
 permission_mode = "dontAsk"
 launcher = "process"
+permission = {{ allow = ["bash(env)"] }}
 [aliases]
 sonnet = "anthropic/claude-sonnet-4-5"
 local = "ollama/llama3.1"
@@ -81,6 +83,7 @@ def calls_of(asked: Asked) -> list[Called]:
 def mate(name: str) -> MemberScript:
     works = in_turn(
         Say("I write.", [write_file(f"{name}.txt", f"by {name}\n")], thinking="A file."),
+        Say("I look.", [run_command("env")]),
         Say("I tell.", [send_mail("lead", f"{name} is ready")]),
     )
 
@@ -129,6 +132,11 @@ async def test_a_team_with_four_providers_goes_on_after_a_kill(tmp_path: Path) -
             "bob": {"sk-gate-3"},
             "carol": {""},
         }
+        # Commands have none of the keys, and nobody is told one.
+        results = [result.text for provider in at.values() for one in provider.requests for result in one.results]
+        assert sum("PATH=" in text for text in results) >= len(MATES)
+        told = "".join(str(one.body) for provider in at.values() for one in provider.requests)
+        assert not any(key in told for key in KEYS.values())
         assert {one.headers.get("x-team") for one in at["alice"].requests} == {"search"}
 
 

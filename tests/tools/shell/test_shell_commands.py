@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskmate.core.policy.passed_variables import PASSED
 from deskmate.core.policy.patterns import HOLE
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell.shell_commands import MAX_CHARS, commands_of
 from deskmate.tools.shell.shell_programs import is_variable
 from deskmate.tools.shell.shell_words import Word
-from deskmate.workspace.local_workspace import ALLOWED
 
 H = HOLE
 
@@ -227,7 +227,7 @@ def test_a_rule_for_one_command_lets_no_other_pass_with_it(text: str) -> None:
 
 def test_no_variable_that_a_text_may_set_is_one_that_programs_are_given() -> None:
     assert commands_of("lang=x; path=y") == ()
-    assert not any(is_variable(name) for name in ALLOWED)
+    assert not any(is_variable(name) for name in PASSED)
 
 
 def test_a_text_that_is_too_long_or_too_deep_is_not_told() -> None:

@@ -6,6 +6,7 @@ claude_rules         permission rules in Claude Code's spelling
 verdicts             what happens to a call that an agent wants to make
 isolation            whether a teammate works in the user's folder or in its own copy of the repository
 tool_table           the one table of tools, and which agents have them
+passed_variables     the variables of the environment that the programs of agents get
 redaction            known secrets found in a text and replaced by their names
 secret_shapes        how vendors write their keys
 secret_contexts      secrets recognised by the text around them
