@@ -377,6 +377,35 @@ async def test_an_append_without_a_sync_uses_a_thread_only_if_it_would_wait_or_t
         assert len(await store.read("spend")) == 5
 
 
+class Opened(Files):
+    """The real system calls, with the names of the files that were opened."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def open(self, name: str, flags: int, folder: int) -> int:
+        self.names.append(name)
+        return super().open(name, flags, folder)
+
+
+async def test_a_decision_to_append_nothing_opens_no_file_that_is_as_it_was_left(tmp_path: Path) -> None:
+    files, appended = Opened(), record()
+    with (
+        closing(JsonlStore.open(tmp_path, "team", create=True, files=files)) as store,
+        closing(JsonlStore.open(tmp_path, "team")) as other,
+    ):
+        files.names.clear()
+        assert await store.decide("log/bob", 0, lambda found: Decision(None, len(found))) == (None, 0)
+        assert files.names == []
+        assert await store.decide("log/bob", 0, lambda found: Decision(appended, len(found))) == (1, 0)
+        files.names.clear()
+        assert await store.decide("log/bob", 0, lambda found: Decision(None, len(found))) == (None, 1)
+        assert files.names == []
+        await other.append("log/bob", record())
+        assert await store.decide("log/bob", 0, lambda found: Decision(None, len(found))) == (None, 2)
+        assert files.names
+
+
 async def test_who_only_peeks_syncs_nothing(tmp_path: Path) -> None:
     files = Counting()
     store = JsonlStore.open(tmp_path, "team", create=True, files=files)

@@ -120,6 +120,12 @@ class JsonlStore:
         """Append what `make` decides on everything after `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
+        # As in `read`. If nothing is to be appended, no lock is needed either.
+        known = None if self._threads.inherited else file.glance(after, sync=sync)
+        if known is not None and (decision := make(known)).record is None:
+            await checkpoint_if_cancelled()
+            self._warn_of_losses(stream, known)
+            return None, decision.outcome
 
         def line(found: Sequence[Item]) -> tuple[bytes | None, T]:
             self._warn_of_losses(stream, found)

@@ -33,8 +33,8 @@ from deskmate.core.agent.entries import (
     SummaryRequested,
     Took,
     read_entry,
-    synced,
 )
+from deskmate.core.agent.open_calls import OpenCall, synced
 from deskmate.core.log.facts import Foreign, slimmed
 from deskmate.core.log.records import decode, encode
 from deskmate.core.team.handshakes import Shake
@@ -102,7 +102,25 @@ def test_a_slimmed_entry_is_the_same_entry(entry: Entry, more: dict[str, Any]) -
 
 @pytest.mark.parametrize(("entry", "must"), TABLE, ids=lambda value: type(value).__name__)
 def test_only_what_the_outside_sees_or_must_never_run_twice_is_synced_at_once(entry: Entry, must: bool) -> None:
-    assert synced(entry) is must
+    assert synced(entry, {call: OpenCall(call, "bash", {}) for call in ("alice:2.0", "alice:2.1")}) is must
+
+
+@pytest.mark.parametrize(
+    ("tools", "must"),
+    [
+        (["read_file"], False),
+        (["read_file", "grep"], False),
+        (["read_file", "write_file"], True),
+        (["TaskCreate"], True),
+        (["mcp__files__read"], True),
+        ([], True),
+    ],
+)
+def test_the_beginning_of_calls_is_synced_at_once_unless_all_of_them_are_known_to_only_read(
+    tools: list[str], must: bool
+) -> None:
+    calls = {f"alice:2.{index}": OpenCall(f"alice:2.{index}", tool, {}) for index, tool in enumerate(tools)}
+    assert synced(Began(calls=tuple(calls) or ("alice:2.0",)), calls) is must
 
 
 @pytest.mark.behaviour("S4")

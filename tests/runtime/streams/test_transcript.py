@@ -10,13 +10,15 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
 from deskmate.core.log.facts import Foreign
-from deskmate.core.log.names import mail
-from deskmate.core.log.records import Damaged, encode
+from deskmate.core.log.names import call_id, mail
+from deskmate.core.log.records import Damaged, Json, encode
 from deskmate.core.team.messages import Plain
 from deskmate.errors import Conflict, StoreUnavailable
-from deskmate.runtime.streams.log_writer import RETRY_SECONDS
+from deskmate.runtime.streams.log_writer import RETRY_SECONDS, LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.line_format import seal
+from deskmate.stores.memory_store import MemoryStore
+from deskmate.testing import FakeClock
 from tests.runtime.team_process import TeamProcess, contents, fail, let_pass, passing, until
 
 pytestmark = pytest.mark.anyio
@@ -255,3 +257,26 @@ async def test_mail_whose_hearing_was_damaged_is_heard_again_though_later_mail_w
     assert contents(await process.hear("bob")) == [lost]
     assert contents(await process.hear("bob")) == []
     assert (await process.transcript("bob")).memory.cursors == {mail("bob"): 3}
+
+
+class Noting(MemoryStore):
+    """A store in memory that notes which appends were synced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[bool] = []
+
+    async def append(self, stream: str, *records: Json, expect: int | None = None, sync: bool = True) -> list[int]:
+        self.synced.append(sync)
+        return await super().append(stream, *records, expect=expect, sync=sync)
+
+
+async def test_calls_that_only_read_begin_without_a_sync_and_others_with_one() -> None:
+    store = Noting()
+    transcript = await Transcript.load(LogWriter(store, FakeClock()), "bob")
+    await transcript.record(Started(name="bob", prompt="Parse it."))
+    read, written = Call(tool="read_file", arguments={}), Call(tool="write_file", arguments={})
+    for calls in ((read, read), (read, written)):
+        number = await transcript.record(Said(text="", calls=calls))
+        await transcript.record(Began(calls=tuple(call_id("bob", number, index) for index in range(2))))
+    assert store.synced == [False, False, False, False, True]

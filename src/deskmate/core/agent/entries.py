@@ -362,12 +362,3 @@ KINDS: tuple[type[Entry], ...] = (
     Hooked,
 )
 read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
-
-
-def synced(entry: Entry) -> bool:
-    """Tell whether an entry must be on disk before anything follows from it.
-
-    True for what the outside will see and what must never run twice. Other entries are synced with the next such entry,
-    or within a second.
-    """
-    return isinstance(entry, Began | Took | PermissionAsked)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from deskmate.core.agent.entries import Call, Did, Said
+from deskmate.core.agent.entries import Began, Call, Did, Entry, PermissionAsked, Said, Took
 from deskmate.core.log.names import call_id
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.argument_names import with_our_names
 from deskmate.core.values import frozen
 
@@ -46,6 +47,11 @@ class OpenCall:
     hook: str = ""
     hook_reason: str = ""
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether the call changes nothing, so that nobody minds if it runs twice."""
+        return self.tool in TOOLS and TOOLS[self.tool].reads
+
 
 def open_calls(name: str, number: int, said: Said) -> dict[str, OpenCall]:
     """Return the calls of what an agent said in a record, by id."""
@@ -65,3 +71,18 @@ def answered_plan(entry: Did, call: OpenCall | None) -> str:
     if call and call.tool == "SendMessage" and entry.ok and call.arguments.get("type") == "plan_approval_response":
         return str(call.arguments.get("request_id", ""))
     return ""
+
+
+def synced(entry: Entry, calls: Mapping[str, OpenCall]) -> bool:
+    """Tell whether an entry must be on disk before anything follows from it. `calls`: those that were open before it.
+
+    True for what the outside will see and what must never run twice. Other entries are synced with the next such entry,
+    or within a second.
+    """
+    match entry:
+        case Began(calls=ids):
+            return not all(id_ in calls and calls[id_].only_reads for id_ in ids)
+        case Took() | PermissionAsked():
+            return True
+        case _:
+            return False

@@ -10,10 +10,10 @@ from typing import TypeVar
 import anyio
 
 from deskmate.core.agent.answer import answer, asked_at, last_answer
-from deskmate.core.agent.entries import Entry, Noticed, read_entry, synced
+from deskmate.core.agent.entries import Entry, Noticed, read_entry
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import cut_text
-from deskmate.core.agent.open_calls import INTERRUPTED
+from deskmate.core.agent.open_calls import INTERRUPTED, synced
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.turn_results import background_calls
 from deskmate.core.log.facts import Foreign, slimmed
@@ -105,7 +105,7 @@ class Transcript:
     async def _append(self, *entries: Entry) -> int:
         # Unless this ends well, nobody knows whether the entries were written. That includes cancellation.
         self._in_doubt = True
-        bodies, sync = [entry.body() for entry in entries], any(map(synced, entries))
+        bodies, sync = [entry.body() for entry in entries], any(synced(entry, self.memory.calls) for entry in entries)
         for record in await self._writer.append(self._stream, *bodies, expect=self._last, sync=sync):
             self._add(record)
         self._in_doubt = False

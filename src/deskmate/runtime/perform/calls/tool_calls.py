@@ -123,9 +123,7 @@ class Calls:
 
         For example, a link may have replaced a folder. Calls that only read are not checked: they may be run again.
         """
-        judged = [
-            call for call in calls if call.id in self._attempts and not (call.tool in TOOLS and TOOLS[call.tool].reads)
-        ]
+        judged = [call for call in calls if call.id in self._attempts and not call.only_reads]
         changed = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
         for id_ in changed:
             del self._attempts[id_]
