@@ -46,6 +46,22 @@ def test_the_forms_that_people_use_are_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "may_run"),
+    [
+        ("", True),
+        ("allowed-tools: Bash(git add:*), Read\n", True),
+        ("allowed-tools:\n  - Read\n  - bash\n", True),
+        ("allowed-tools: '*'\n", True),
+        ("allowed-tools: Read, BashOutput\n", False),
+        ("allowed-tools: []\n", False),
+        ("allowed-tools:\n", False),
+    ],
+)
+def test_a_list_of_tools_without_bash_lets_a_file_run_nothing(line: str, *, may_run: bool) -> None:
+    assert read(f"---\n{line}description: x\n---\n!`ls`").may_run is may_run
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "../x.md",

@@ -34,6 +34,13 @@ def test_nothing_in_an_argument_is_a_placeholder_or_a_command() -> None:
     assert sent("See $1.", "'$2 !`rm x` $ARGUMENTS' y") == CommandPrompt("do", "See $2 !`rm x` $ARGUMENTS.")
 
 
+def test_a_file_that_does_not_allow_itself_bash_is_not_sent_if_it_runs_something() -> None:
+    limited = CustomCommand("do", "See !`ls`.", file="do.md", may_run=False)
+    with pytest.raises(BadInput, match=r"/do would run ls, but its allowed-tools does not name Bash"):
+        filled_in(limited, TypedCommand("do"))
+    assert filled_in(CustomCommand("do", "See.", may_run=False), TypedCommand("do")).words == "See."
+
+
 def test_shell_commands_are_found_at_the_start_of_a_word_and_run_once() -> None:
     found = sent("Status: !`git status`\n(!`git log`) Say `hello!` or `bye!`. \\!`no` !`git status`")
     assert found.shell_commands == ("git status", "git log")

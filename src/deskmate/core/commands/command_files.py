@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from deskmate.core.front_matter import FrontMatter, front_matter
+from deskmate.core.front_matter import FrontMatter, front_matter, words_of
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -30,7 +30,7 @@ class CustomCommand:
     """A prompt that a person sends by name. `name`: with `:` after each folder. `hint`: what may follow the name.
 
     `file`: where it is described, empty if it is built in. `of_project`: that is in the workspace. `flaws`: what of the
-    file is not used.
+    file is not used. `may_run`: its shell commands can run, if the rules allow them.
     """
 
     name: str
@@ -40,6 +40,7 @@ class CustomCommand:
     file: str = ""
     of_project: bool = False
     flaws: tuple[str, ...] = ()
+    may_run: bool = True
 
     @property
     def usage(self) -> str:
@@ -87,6 +88,7 @@ def read_command_file(text: str, path: str, file: str, *, of_project: bool) -> C
         file=file,
         of_project=of_project,
         flaws=tuple(_flaws(found)),
+        may_run=_names_bash(fields.get("allowed-tools")),
     )
 
 
@@ -96,6 +98,12 @@ def shadowed(name: str, built_in: Mapping[str, object]) -> bool:
     `built_in`: all names of built-in commands.
     """
     return name.casefold() in built_in
+
+
+def _names_bash(written: str | None) -> bool:
+    """Tell whether a list of tools has the one that runs commands, also if only for some. So does no list at all."""
+    tools = {word.partition("(")[0].lower() for word in words_of(written)} if written is not None else {"*"}
+    return not tools.isdisjoint({"bash", "*"})
 
 
 def _flaws(found: FrontMatter | None) -> Iterator[str]:

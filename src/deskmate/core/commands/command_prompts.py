@@ -38,7 +38,7 @@ class CommandPrompt:
 
 
 def filled_in(command: CustomCommand, typed: TypedCommand) -> CommandPrompt:
-    """Return a command with the typed arguments. Raises BadInput if a shell command cannot take them."""
+    """Return a command with the typed arguments. Raises BadInput if a shell command cannot take them or run."""
     arguments, runs = typed.arguments, dict[str, None]()
 
     def value(found: re.Match[str]) -> str:
@@ -51,6 +51,11 @@ def filled_in(command: CustomCommand, typed: TypedCommand) -> CommandPrompt:
         return _argument(found["number"], typed.rest, arguments)
 
     words = _SPECIAL.sub(value, command.prompt)
+    if runs and not command.may_run:
+        raise BadInput(
+            f"/{command.name} would run {next(iter(runs))[:80]}, but its allowed-tools does not name Bash",
+            f"Add Bash there, or delete that line of {command.file}.",
+        )
     if typed.rest and not _ARGUMENT.search(command.prompt):
         words = f"{words}\n\nArguments: {typed.rest}"
     if len(runs) > MOST_COMMANDS:
