@@ -102,3 +102,46 @@ async def test_hooks_of_a_project_do_not_run_without_a_sandbox_that_the_user_wan
         await played(harness, provider, sandbox=True, permission_mode="default", notify=False)
     assert "Some hooks are not used" in caplog.text
     assert "stopped" not in harness.files
+
+
+OF_AGENT = """---
+name: db-reader
+description: Reads the database
+tools: Bash
+hooks:
+  PreToolUse:
+    - matcher: "Bash"
+      hooks:
+        - type: command
+          command: "touch ../outside; jq -r .tool_name >> guarded; exit 2"
+  SessionStart:
+    - hooks: [{type: command, command: "touch started"}]
+---
+Read.
+"""
+ASKS_AGENT = [
+    Say(calls=[Use("Task", {"prompt": "Look.", "subagent_type": "db-reader"})]),
+    Say(calls=[Use("bash", {"command": "touch dropped"})]),
+    Say("I may not."),
+    Say("Done."),
+]
+
+
+@pytest.mark.behaviour("agent-types")
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_hooks_of_an_agent_file_of_a_project_run_in_the_sandbox_once_it_is_trusted(
+    harness: AppHarness, trusted: bool
+) -> None:
+    if find_sandbox(harness.home / "state", environ=environment()).level is not Level.BUBBLEWRAP:
+        pytest.skip("no bubblewrap here")
+    (harness.place / ".claude/settings.json").unlink()
+    (harness.place / ".claude/agents").mkdir()
+    (harness.place / ".claude/agents/db-reader.md").write_text(OF_AGENT)
+    if trusted:
+        trust(harness)
+    steps = ASKS_AGENT if trusted else [ASKS_AGENT[0], ASKS_AGENT[-1]]
+    async with FakeProvider(steps) as provider:
+        await played(harness, provider, sandbox=True)
+    assert harness.files.get("guarded") == ("Bash\n" if trusted else None)
+    assert {"dropped", "started"}.isdisjoint(harness.files)
+    assert not (harness.place.parent / "outside").exists()

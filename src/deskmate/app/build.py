@@ -114,11 +114,11 @@ class TeamParts:
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
         skills = joined.skills if joined else None
-        parts = self._parts(member, model=joined.model if joined else None, skills=skills)
+        own_type = (joined.custom_type if joined else None) or ""
+        parts = self._parts(member, model=joined.model if joined else None, skills=skills, custom_type=own_type)
         workspace, tree = self._trees.of(member.name) if member.isolated else (self._workspace(member.name), None)
         parts = replace(parts, workspace=workspace, tree=tree, confined=self.sandbox.confines(Path(workspace.root)))
-        own = {"custom_type": joined.custom_type or "", "instructions": joined.instructions or ""} if joined else {}
-        makings = self._makings(member, parts, **own)
+        makings = self._makings(member, parts, instructions=(joined.instructions if joined else None) or "")
         return parts, Started(
             name=member.name,
             prompt=joined.prompt if joined else "",
@@ -219,13 +219,13 @@ class TeamParts:
     def subagent(self, call: str, prompt: str, profile: AgentProfile) -> tuple[AgentParts, Started]:
         """Return the parts of a subagent and its first entry."""
         me = Member(call, AgentKind.SUBAGENT, profile.reach, "", "", None, WORKING, base_tools=profile.tools)
-        parts = self._parts(me, model=profile.model, skills=profile.skills)
-        makings = self._makings(
-            me, parts, custom_type=profile.name if profile.prompt else "", instructions=profile.prompt
-        )
+        parts = self._parts(me, model=profile.model, skills=profile.skills, custom_type=profile.name)
+        makings = self._makings(me, parts, instructions=profile.prompt)
         return parts, Started(name=call, prompt=prompt, made_of=makings)
 
-    def _parts(self, me: Member, *, model: str | None = None, skills: Sequence[str] | None = None) -> AgentParts:
+    def _parts(
+        self, me: Member, *, model: str | None = None, skills: Sequence[str] | None = None, custom_type: str = ""
+    ) -> AgentParts:
         """Return the parts of an agent. `skills`: the names of its skills, None for all."""
         name, kind = me.name, me.kind
         own_skills = {name: one for name, one in self.skills.items() if skills is None or name in skills}
@@ -255,6 +255,7 @@ class TeamParts:
             else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
+            custom_type=custom_type,
         )
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
@@ -281,9 +282,7 @@ class TeamParts:
             yield
             tasks.cancel_scope.cancel()
 
-    def _makings(
-        self, me: Member, parts: AgentParts, *, custom_type: str = "", instructions: str = ""
-    ) -> dict[str, object]:
+    def _makings(self, me: Member, parts: AgentParts, *, instructions: str = "") -> dict[str, object]:
         file, notes = self.notes
         roster, name = self.team_state.roster.state, me.name
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
@@ -307,7 +306,7 @@ class TeamParts:
             user_notes=self.memory[0],
             team_notes=self.memory[1],
             skills=parts.skills.values(),
-            custom_type=custom_type,
+            custom_type=parts.custom_type if instructions else "",
             instructions=instructions,
             types=self.profiles.values() if me.kind is AgentKind.LEAD else (),
         )

@@ -6,6 +6,7 @@ It is the part of YAML that people use there: one value per key, quoted or not, 
 import re
 from collections import Counter
 from collections.abc import Mapping
+from itertools import takewhile
 
 from deskmate.core.values import frozen
 
@@ -36,6 +37,18 @@ def front_matter(text: str) -> FrontMatter | None:
     pairs = [(line["key"], _value(line["value"].strip(" \t\r"))) for line in lines if line]
     repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return FrontMatter(dict(pairs), (found["body"] or "").strip(), repeated)
+
+
+def block_of(text: str, key: str) -> str:
+    """Return the lines of a field as they are in the file, with what is indented below it. Empty if there is none."""
+    found = _FRONT.match(text)
+    lines = found["front"].splitlines(keepends=True) if found else []
+    starts = [at for at, line in enumerate(lines) if (field := _FIELD.match(line)) and field["key"] == key]
+    if not starts:
+        return ""
+    first = starts[-1]
+    rest = takewhile(lambda line: line[0] in " \t\r\n#" or line.startswith("- "), lines[first + 1 :])
+    return lines[first] + "".join(rest)
 
 
 def words_of(value: str) -> tuple[str, ...]:

@@ -5,18 +5,20 @@ A file of a workspace counts only with the bytes that a person approved: see `tr
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from deskmate.config import Settings
 from deskmate.config.settings_loader import read_toml
-from deskmate.core.hooks.hook_tables import HookFile, HookTable, hooks_in
+from deskmate.core.hooks.hook_tables import HookFile, HookTable, agent_hooks_in, hooks_in
 from deskmate.core.policy.trusted_files import HOOK_FILES, SETTINGS, Definition
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
 from deskmate.fs.safe_files import read_regular
+from deskmate.hooks.hook_yaml import yaml_of
 
 CLAUDE_FILE = "settings.json"
 _MOST_BYTES = 256_000
@@ -33,20 +35,28 @@ class HookSource:
 
 
 def sources_of(
-    settings: Settings, definitions: Iterable[Definition], place: Path, *, confined: bool
+    settings: Settings,
+    definitions: Iterable[Definition],
+    types: Iterable[AgentProfile],
+    place: Path,
+    *,
+    confined: bool,
 ) -> tuple[HookSource, ...]:
     """Return the files with hooks: the user's own first, then the trusted ones of a workspace.
 
-    `confined`: hooks of a workspace may run here. They run files that agents can change, so they need a sandbox.
+    `types`: the agent types of both. `confined`: hooks of a workspace may run here. They run files that agents can
+    change, so they need a sandbox.
     """
     own = []
     if settings.hooks:
         file = str(settings.file)
         own.append(HookSource(file, hooks_in(settings.hooks, file, of_project=False)))
     theirs = [source for one in definitions if (source := of_project(one)) is not None]
+    types = tuple(types)
+    theirs += of_types(one for one in types if one.of_project)
     if not confined:
         theirs = [replace(source, unused=_NO_SANDBOX) for source in theirs]
-    return (*own, *_of_claude(settings, place), *theirs)
+    return (*own, *_of_claude(settings, place), *of_types(one for one in types if not one.of_project), *theirs)
 
 
 def table_of(sources: Iterable[HookSource]) -> HookTable:
@@ -66,6 +76,14 @@ def of_project(definition: Definition) -> HookSource | None:
     else:
         return None
     return HookSource(definition.path, hooks_in(described, definition.path, of_project=True)) if described else None
+
+
+def of_types(profiles: Iterable[AgentProfile]) -> Iterator[HookSource]:
+    """Yield the hooks of agent types that have some."""
+    for one in profiles:
+        if one.hooks:
+            found = agent_hooks_in(yaml_of(one.hooks), one.file, one.name, of_project=one.of_project)
+            yield HookSource(one.file, found)
 
 
 def _of_claude(settings: Settings, place: Path) -> list[HookSource]:

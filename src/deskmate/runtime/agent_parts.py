@@ -37,6 +37,7 @@ class AgentParts:
     `hand_over`: hands finished work of teammates over to the workspace of a lead, and returns what the lead is told. It
     gets the board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
+    `custom_type`: the agent type of the agent, if a file describes it.
     """
 
     model: Model
@@ -55,6 +56,7 @@ class AgentParts:
     hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
+    custom_type: str = ""
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""
@@ -83,7 +85,7 @@ class HookRunner(Protocol):
 
     @property
     def table(self) -> "HookTable":
-        """The hooks in force."""
+        """The hooks in force, also those of single agent types."""
 
     async def run(self, hooks: "tuple[Hook, ...]", told: bytes, session: "HookSession") -> "tuple[HookRun, ...]":
         """Run hooks of a member together, in the folder of its session, and return how each ended.

@@ -15,6 +15,7 @@ from deskmate.runtime.merge_queue import CompletionHooks
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent, survey
 from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.type_files import types_in, types_of
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, consent: Consent) -> HookRunner | None:
     """Return what runs the hooks that are in force, None if there are none."""
-    if not (settings.hooks or settings.claude_hooks or _may_describe(consent.definitions)):
+    types = types_of(consent.definitions, place, settings.agent_folders).by_name.values()
+    in_types = any(one.hooks for one in types)
+    if not (settings.hooks or settings.claude_hooks or in_types or _may_describe(consent.definitions)):
         return None
     # Imported only if there are hooks.
     from deskmate.hooks.hook_process import HookPlace
@@ -34,7 +37,7 @@ def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, conse
     from deskmate.hooks.hook_sources import sources_of, table_of
 
     confined = _runs_of_project(settings, sandbox, place)
-    sources = sources_of(settings, consent.definitions, place, confined=confined)
+    sources = sources_of(settings, consent.definitions, types, place, confined=confined)
     if any(source.found.problems or source.unused for source in sources):
         _LOG.warning("Some hooks are not used. To see which, and why, run: deskmate hooks")
     table = table_of(sources)
@@ -43,7 +46,7 @@ def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, conse
 
 def merge_hooks_of(team_state: TeamState, runner: HookRunner | None) -> CompletionHooks | None:
     """Return the hooks that the merge queue of a team asks, None if there are none."""
-    if runner is None or not runner.table.for_event("TaskCompleted"):
+    if runner is None or not any(hook.event == "TaskCompleted" for hook in runner.table.hooks):
         return None
     # Imported only if there are hooks.
     from deskmate.runtime.hooks.merge_hooks import MergeHooks
@@ -74,17 +77,19 @@ def list_hooks(folder: Path | None, settings: Settings, consent: Consent = NO_CO
     """
     from dataclasses import replace
 
-    from deskmate.hooks.hook_sources import of_project, sources_of
+    from deskmate.hooks.hook_sources import of_project, of_types, sources_of
 
     found = survey(folder, settings.state, reads=True)
     used = (*found.consent.definitions, *(one for one in found.fresh if one in consent.definitions))
+    types = types_of(used, found.workspace, settings.agent_folders).by_name.values()
+    needs_sandbox = _may_describe(used) or any(one.hooks and one.of_project for one in types)
     # The trial of a sandbox takes a moment.
-    confined = not _may_describe(used) or _runs_of_project(settings, sandbox_of(settings), found.workspace)
-    sources = sources_of(settings, used, found.workspace, confined=confined)
-    fresh = [(one, of_project(one)) for one in found.fresh if one not in used]
+    confined = not needs_sandbox or _runs_of_project(settings, sandbox_of(settings), found.workspace)
+    sources = sources_of(settings, used, types, found.workspace, confined=confined)
+    fresh = [one for one in found.fresh if one not in used]
+    untrusted = [*filter(None, map(of_project, fresh)), *of_types(types_in(fresh, []))]
     why = "you have not trusted it ({}). To review and trust it, run: deskmate trust"
-    others = [replace(source, unused=why.format(found.unused[one.path])) for one, source in fresh if source]
-    return (*sources, *others)
+    return (*sources, *(replace(source, unused=why.format(found.unused[source.file])) for source in untrusted))
 
 
 @frozen

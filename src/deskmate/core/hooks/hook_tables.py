@@ -30,6 +30,7 @@ EVENTS: Mapping[str, str | None] = {
     "PreCompact": "manual or auto",
     "SessionEnd": "why the session ends",
 }
+_OF_LEAD = frozenset({"SessionStart", "UserPromptSubmit", "Notification", "SessionEnd"})
 TOOL_EVENTS = frozenset(event for event, compared in EVENTS.items() if compared == "the tool")
 DEFAULT_SECONDS, MOST_SECONDS = 60.0, 600.0
 # Nobody has more than this in one file.
@@ -43,6 +44,7 @@ class Hook:
 
     `command`: for a shell, or empty. `url`: where the JSON is posted instead, with `headers`, in
     which these `variables` of the environment are filled in. `is_async`: nobody waits for it, so it decides nothing.
+    `agent_type`: it applies only to agents of this type, whose file describes it.
     """
 
     event: str
@@ -55,6 +57,7 @@ class Hook:
     headers: tuple[tuple[str, str], ...] = ()
     variables: tuple[str, ...] = ()
     is_async: bool = False
+    agent_type: str = ""
 
     @property
     def label(self) -> str:
@@ -73,6 +76,10 @@ class HookTable:
     """All hooks in force."""
 
     hooks: tuple[Hook, ...] = ()
+
+    def of_type(self, agent_type: str) -> "HookTable":
+        """Return the hooks of an agent of a type that a file describes, empty for other agents."""
+        return HookTable(tuple(hook for hook in self.hooks if hook.agent_type in ("", agent_type)))
 
     def for_event(self, event: str, *names: str) -> tuple[Hook, ...]:
         """Return the hooks of an event whose matcher fits. One that is described twice runs once."""
@@ -111,6 +118,23 @@ def hooks_in(described: object, file: str, *, of_project: bool) -> HookFile:
     if len(found) > _MOST_HOOKS:
         problems.append(f"it has {len(found)} hooks, and only the first {_MOST_HOOKS} are used")
     return HookFile(tuple(found[:_MOST_HOOKS]), tuple(problems))
+
+
+def agent_hooks_in(described: object, file: str, agent_type: str, *, of_project: bool) -> HookFile:
+    """Return the hooks that an agent file describes, for agents of its type alone. Never raises.
+
+    `Stop` is for the end of a turn of such an agent, whether it is a subagent or a teammate.
+    """
+    found = hooks_in(described, file, of_project=of_project)
+    problems = [f"{event} is about the lead" for event in sorted({hook.event for hook in found.hooks} & _OF_LEAD)]
+    ends = ("SubagentStop", "TeammateIdle")
+    hooks = (
+        replace(hook, event=event, agent_type=agent_type, matcher="" if hook.event == "Stop" else hook.matcher)
+        for hook in found.hooks
+        if hook.event not in _OF_LEAD
+        for event in (ends if hook.event == "Stop" else (hook.event,))
+    )
+    return HookFile(tuple(hooks), (*found.problems, *problems))
 
 
 def checked_hooks(described: Mapping[str, Any]) -> Mapping[str, Any]:

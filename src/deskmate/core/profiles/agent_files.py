@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from deskmate.core.front_matter import FrontMatter, front_matter, words_of
+from deskmate.core.front_matter import FrontMatter, block_of, front_matter, words_of
 from deskmate.core.log.names import new_name
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
@@ -31,6 +31,7 @@ _KNOWN = frozenset(
         "isolation",
         "color",
         "colour",
+        "hooks",
     }
 )
 # Other spellings. A limit that is passed over would give an agent more than its file says.
@@ -85,6 +86,7 @@ def read_agent_file(text: str, file: str, *, of_project: bool) -> AgentProfile:
         file=file,
         of_project=of_project,
         flaws=(*tools.flaws, *_flaws(found.fields)),
+        hooks=block_of(text, "hooks"),
     )
 
 
@@ -138,5 +140,5 @@ def _flaws(fields: Mapping[str, str]) -> Iterator[str]:
             yield f"{key} {ascii(written)[:80]} is unknown, so the usual one applies"
     if not _MODEL.fullmatch(fields.get("model") or "inherit"):
         yield "the name of its model is malformed, so the model of the team is used"
-    if "mcpServers" in fields or "hooks" in fields:
-        yield "mcpServers and hooks are not used"
+    if "mcpServers" in fields:
+        yield "mcpServers is not used: servers are in .mcp.json or your settings, and tools names their tools"

@@ -23,7 +23,7 @@ class AgentProfile:
 
     `skills`: the names of its skills, None for all. `model`, `mode`, `isolation`, `colour`: those of its agents, None
     for the usual ones. `file`: the file that describes it, empty if it is built in. `of_project`: whether that file is
-    part of the workspace. `flaws`: what of the file is not used, and why.
+    part of the workspace. `flaws`: what of the file is not used, and why. `hooks`: the hooks of its agents, as YAML.
     """
 
     name: str
@@ -38,6 +38,7 @@ class AgentProfile:
     of_project: bool = False
     flaws: tuple[str, ...] = ()
     skills: tuple[str, ...] | None = None
+    hooks: str = ""
 
     @property
     def reach(self) -> AgentType:

@@ -64,7 +64,7 @@ async def _give_up(work: AgentWork, order: RunHooks) -> None:
 
 async def _run(work: AgentWork, event: str, about: str, view: View) -> None:
     runner = runner_of(work)
-    hooks, details = _told(work, event, about, view, runner)
+    hooks, details = _told(work, event, about, view)
     call = view.memory.calls.get(about)
     session = session_of(work, view, runner)
     told = input_of(event, session, details)
@@ -152,11 +152,10 @@ def session_of(work: AgentWork, view: View, runner: HookRunner) -> HookSession:
     return HookSession(team, runner.transcript_path(team, name), work.parts.workspace.root, mode, member, team)
 
 
-def _told(
-    work: AgentWork, event: str, about: str, view: View, runner: HookRunner
-) -> tuple[tuple[Hook, ...], dict[str, Any]]:
+def _told(work: AgentWork, event: str, about: str, view: View) -> tuple[tuple[Hook, ...], dict[str, Any]]:
     """Return the hooks of an event that apply, and what is special in their input."""
-    table, memory, folder = runner.table, view.memory, work.parts.workspace.root
+    assert view.hooks is not None, "there are hooks"
+    table, memory, folder = view.hooks.table, view.memory, work.parts.workspace.root
     if event in _CALLS:
         call = memory.calls.get(about) or memory.hooks.ended[about]
         details = call_details(call.id, call.tool, call.arguments, folder)
@@ -221,7 +220,7 @@ def session_began(work: AgentWork) -> str | None:
 async def end_session(work: AgentWork, view: View) -> None:
     """Run the hooks for the end of a lead's session. They have little time, and cannot change anything."""
     runner = runner_of(work)
-    hooks = runner.table.for_event("SessionEnd", "other")
+    hooks = runner.table.of_type("").for_event("SessionEnd", "other")
     if not hooks or not work.is_lead:
         return
     session = session_of(work, view, runner)

@@ -24,8 +24,9 @@ class MergeHooks:
 
         What they say besides is logged: the queue has no transcript.
         """
-        hooks = self._runner.table.for_event(_EVENT)
         roster, owner = self._team_state.roster.state, task.owner or ""
+        joined = roster.members[owner].joined if owner in roster.members else None
+        hooks = self._runner.table.of_type((joined.custom_type if joined else None) or "").for_event(_EVENT)
         transcript = self._runner.transcript_path(roster.team, owner)
         session = HookSession(roster.team, transcript, folder, str(roster.mode_of(owner)), owner, roster.team)
         details = task_details("TaskUpdate", "", {"taskId": task.id}, task.subject, task.description)

@@ -95,7 +95,7 @@ def _hooks(work: AgentWork) -> HooksInForce | None:
     # Imported only if there are hooks.
     from deskmate.runtime.hooks.hook_steps import session_began
 
-    return HooksInForce(work.parts.hooks.table, session_began(work))
+    return HooksInForce(work.parts.hooks.table.of_type(work.parts.custom_type), session_began(work))
 
 
 def _open_things(work: AgentWork) -> list[str]:
