@@ -1,6 +1,7 @@
 """ServerHarness: real servers in processes of their own, reached as a team reaches them, without a team."""
 
 import os
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import Member
 from deskmate.core.team.status import WORKING
+from deskmate.mcp.http_route import HttpRoute
 from deskmate.mcp.server_launch import server_command
 from deskmate.mcp.stdio_transport import stdio_streams
 from deskmate.mcp.team_servers import TeamServers
@@ -24,6 +26,8 @@ from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.tools.tool_desk import MemoryWorkspace, ToolDesk
 
+# How servers over HTTP are reached without a proxy.
+DIRECT = HttpRoute(lambda scheme, host, port: None, ssl.create_default_context)
 HOSTILE = str(Path(__file__).with_name("hostile_server.py"))
 
 

@@ -15,7 +15,7 @@ from deskmate.errors import ToolError
 from deskmate.mcp.http_transport import http_streams
 from deskmate.mcp.team_servers import TeamServers
 from deskmate.runtime.system_clock import SystemClock
-from tests.mcp.server_harness import ServerHarness, running
+from tests.mcp.server_harness import DIRECT, ServerHarness, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("mcp-client")]
 SERVER = """
@@ -76,7 +76,7 @@ def serve() -> Iterator[Serve]:
 
 def servers_at(place: Path, url: str) -> TeamServers:
     def make(entry: ServerEntry, folder: Path) -> Any:
-        return partial(http_streams, entry)
+        return partial(http_streams, entry, DIRECT, None)
 
     entry = ServerEntry("web", "here", url=url)
     return TeamServers(

@@ -17,6 +17,7 @@ from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.trust.approvals import Trust, survey
 from tests.core.agent.rules.test_decide import idle, says
+from tests.mcp.login_server import login_server
 from tests.mcp.server_harness import HOSTILE
 from tests.scenarios.app_harness import AppHarness
 from tests.scenarios.conftest import harness
@@ -190,6 +191,17 @@ def test_a_call_that_a_crash_cut_is_told_as_interrupted_and_not_repeated() -> No
     settled = decide(view)
     assert isinstance(settled, Settle)
     assert (settled.calls, settled.ok) == ((call,), False)
+
+
+async def test_a_run_does_not_wait_for_a_login_and_says_how_to_log_in(
+    harness: AppHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    with login_server() as url:
+        async with FakeProvider([Say("I went on.")]) as provider:
+            wanted = harness.wanted(provider, "anthropic", "Go.", mcp={"notes": {"url": url}})
+            outcome = await run(wanted, Feed())
+    assert outcome.text == "I went on."
+    assert "MCP server notes: it asks for a login. Run: deskmate mcp login notes" in caplog.text
 
 
 def test_teammates_in_processes_of_their_own_get_the_servers_of_the_settings(harness: AppHarness) -> None:

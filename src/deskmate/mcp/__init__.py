@@ -2,6 +2,8 @@
 
 stdio_transport    a server in a process of its own: started in the sandbox, with bounded messages
 http_transport     a server reached over HTTP, with bounded answers
+http_route         how servers over HTTP are reached: directly, or through a proxy
+login              the logins of the user at servers over HTTP
 server_launch      what is started for a server: its words, its variables and its sandbox
 message_lines      messages as lines of JSON in a pipe, bounded
 sdk_connection     one connection to a server, made with the SDK

@@ -11,6 +11,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 from deskmate.core.mcp.server_entries import ServerEntry
+from deskmate.mcp.http_route import HttpRoute, RoutedTransport
 from deskmate.mcp.message_lines import MOST_BYTES
 
 _CONNECT_SECONDS = 30.0
@@ -61,12 +62,12 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 @asynccontextmanager
 async def http_streams(
-    entry: ServerEntry, tell: Callable[[str], None], auth: httpx2.Auth | None = None
+    entry: ServerEntry, route: HttpRoute, auth: httpx2.Auth | None, tell: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
     """Connect to a server and yield the streams of its messages. `entry`: with its variables replaced."""
     # An answer may take as long as a call may take, and a little longer, so that the call ends first.
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=entry.seconds + _CONNECT_SECONDS)
-    transport = BoundedTransport(httpx2.AsyncHTTPTransport(), tell)
+    transport = BoundedTransport(RoutedTransport(route), tell)
     async with (
         httpx2.AsyncClient(transport=transport, headers=dict(entry.headers), timeout=timeout, auth=auth) as client,
         streamable_http_client(entry.url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,

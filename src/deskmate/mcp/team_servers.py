@@ -6,6 +6,7 @@ The members that run in the process share one process of each server, unless the
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.mcp.tool_approvals import approval_key
+from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import MCP_PREFIX
 from deskmate.core.team.members import Member
 from deskmate.errors import ToolError
@@ -34,6 +36,8 @@ _LOG = logging.getLogger(__name__)
 _WAIT_SECONDS, _SILENT_SECONDS = 3.0, 1.0
 # Makes the transport of a server, in a folder.
 MakeTransport = Callable[[ServerEntry, Path], Transport]
+# Returns the secrets that a server got from Deskmate, and could show in what it says.
+SecretsOf = Callable[[ServerEntry], Mapping[str, str]]
 
 
 class TeamServers:
@@ -45,6 +49,7 @@ class TeamServers:
         entries: Iterable[ServerEntry],
         make: MakeTransport,
         *,
+        secrets_of: SecretsOf = lambda entry: {},
         state: Path,
         folder: Path,
         records: Path,
@@ -54,6 +59,7 @@ class TeamServers:
     ) -> None:
         self.entries = {entry.name: entry for entry in entries}
         self._make, self._folder, self._records, self._team = make, folder, records, team
+        self._secrets_of = secrets_of
         self._clock, self._version = clock, version
         self.approved = {
             name: ApprovedTools(state, approval_key(entry, str(folder)), folder) for name, entry in self.entries.items()
@@ -137,15 +143,24 @@ class TeamServers:
     async def call(self, tool: ServerTool, arguments: Mapping[str, Any], context: ToolContext) -> Result:
         """Call a tool for an agent. Raises ToolError."""
         connection = self.connection(tool.server, context.me.name, Path(context.workspace.root))
-        return await result_of(tool.server, await connection.call(self._group, tool, arguments), context)
+        try:
+            result = await result_of(tool.server, await connection.call(self._group, tool, arguments), context)
+        except ToolError as error:
+            raise ToolError(self._hidden(tool.server, error.message)) from error
+        return replace(result, text=self._hidden(tool.server, result.text))
+
+    def _hidden(self, name: str, text: str) -> str:
+        """Return what a server said without the token that it got. It may be newer than what this process knows."""
+        secrets = self._secrets_of(self.entries[name])
+        return Redaction(secrets).text(text) if secrets else text
 
     async def read_resource(self, name: str, uri: str) -> str:
         """Return the text of a resource that the user named. Raises ToolError."""
-        return await self.connection(name).read_resource(self._group, uri)
+        return self._hidden(name, await self.connection(name).read_resource(self._group, uri))
 
     async def get_prompt(self, name: str, prompt: str, words: str) -> str:
         """Return the text of a prompt that the user chose. Raises ToolError."""
-        return await self.connection(name).get_prompt(self._group, prompt, words)
+        return self._hidden(name, await self.connection(name).get_prompt(self._group, prompt, words))
 
     @property
     def _group(self) -> TaskGroup:

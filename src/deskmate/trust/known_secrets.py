@@ -3,16 +3,20 @@
 They are redacted in all records, in the workspace and in the logs. `core.policy.redaction` finds them in a text.
 """
 
+import contextlib
 import re
 import sys
 from collections.abc import Mapping
 
 from deskmate.config import Settings, environment, load
+from deskmate.core.mcp import LOGINS
 from deskmate.core.policy.redaction import Redaction, secrets_in
-from deskmate.errors import BadSettings
+from deskmate.errors import BadRecord, BadSettings
+from deskmate.fs.safe_files import read_regular
 from deskmate.trust.project_files import has_servers
 
 _PR_SET_DUMPABLE = 4
+_MOST_LOGINS, _MOST_LOGIN_BYTES = 100, 500_000
 _TELLING_HEADER = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
@@ -30,7 +34,7 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | 
     known = {f"{name} key": one.key.get_secret_value() for name, one in providers.items() if one.key}
     for name, provider in providers.items():
         known |= _in_headers(provider.headers, name)
-    known |= _of_servers(settings)
+    known |= _of_servers(settings) | _of_logins(settings)
     # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
 
@@ -59,6 +63,22 @@ def _in_headers(headers: Mapping[str, str], owner: str) -> dict[str, str]:
         for name, value in headers.items()
         if _TELLING_HEADER.search(name)
     }
+
+
+def _of_logins(settings: Settings) -> dict[str, str]:
+    """Return the tokens of the user's logins at MCP servers."""
+    folder = settings.state / LOGINS
+    if not folder.is_dir():
+        return {}
+    # Import this only if there are logins.
+    from deskmate.core.mcp.server_logins import read_login
+
+    found: dict[str, str] = {}
+    for file in sorted(folder.glob("*.json"))[:_MOST_LOGINS]:
+        with contextlib.suppress(OSError, BadRecord):
+            secrets = read_login(read_regular(file, _MOST_LOGIN_BYTES)).secrets()
+            found |= {f"login {file.stem[:8]} ({at})": secret for at, secret in enumerate(secrets, 1)}
+    return found
 
 
 def seclude() -> None:

@@ -42,7 +42,7 @@ KNOWN = (
     *(".config/op/config", ".local/share/goose/x", ".config/zed/x", ".windsurf/x", ".cline/data/secrets.json"),
     *(".codex/auth.json", ".claude.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json"),
     *(".config/tailscale/state", ".mc/config.json", ".config/pnpm/auth.ini", ".jupyter/jupyter_server_config.json"),
-    *(".bash_history", ".env"),
+    *(".bash_history", ".env", ".local/state/deskmate/mcp-logins/notes.json", ".mcp-auth/tokens.json"),
 )
 
 

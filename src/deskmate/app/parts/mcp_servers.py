@@ -23,6 +23,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
+    from deskmate.app.parts.http_servers import ServerLogins
     from deskmate.core.mcp.server_entries import ServerEntry
     from deskmate.mcp.server_connection import ServerConnection as ServerConnection
     from deskmate.mcp.team_servers import TeamServers as TeamServers
@@ -60,10 +61,14 @@ def team_servers(
             f"MCP servers are configured ({names}), but the package {error.name} is not installed",
             f"Run: {Installation.current().command_for_all}",
         ) from error
-    make = partial(_transport, records or place, seat, settings, sandbox)
+    from deskmate.app.parts.http_servers import ServerLogins
+
+    logins = ServerLogins(settings, place, clock)
+    make = partial(_transport, records or place, seat, settings, sandbox, logins)
     return TeamServers(
         found.entries.values(),
         make,
+        secrets_of=logins.secrets_of,
         state=settings.state,
         folder=place,
         records=records or place,
@@ -74,15 +79,19 @@ def team_servers(
 
 
 def _transport(
-    records: Path, seat: str, settings: Settings, sandbox: Sandbox, entry: "ServerEntry", folder: Path
+    records: Path,
+    seat: str,
+    settings: Settings,
+    sandbox: Sandbox,
+    logins: "ServerLogins",
+    entry: "ServerEntry",
+    folder: Path,
 ) -> "Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]":
     def open_(tell: Callable[[str], None]) -> "AbstractAsyncContextManager[TransportStreams]":
         ready = entry.expanded(environment(), settings.mcp_variables)
         if ready.url:
-            # Import a transport only if it is used.
-            from deskmate.mcp.http_transport import http_streams
-
-            return http_streams(ready, tell)
+            return logins.streams(entry, ready, tell)
+        # Import a transport only if it is used.
         from deskmate.mcp.server_launch import server_command
         from deskmate.mcp.stdio_transport import stdio_streams
 

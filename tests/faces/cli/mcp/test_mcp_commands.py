@@ -22,8 +22,8 @@ class User:
         self.own.mkdir(parents=True)
         (self.own / "settings.toml").write_text("sandbox = false\n")
 
-    def types(self, *words: str) -> Ended:
-        return run_command("-C", str(self.work), "mcp", *words, env={"HOME": str(self.home)})
+    def types(self, *words: str, env: dict[str, str] | None = None) -> Ended:
+        return run_command("-C", str(self.work), "mcp", *words, env={"HOME": str(self.home), **(env or {})})
 
     def adds(self, name: str, mode: str, *args: str) -> Ended:
         return self.types("add", name, "--", sys.executable, HOSTILE, mode, *args)

@@ -11,6 +11,7 @@ Examples:
   deskmate mcp add time -- uvx mcp-server-time
   deskmate mcp add github --env GITHUB_TOKEN='${GITHUB_TOKEN}' --network -- npx -y some-github-server
   deskmate mcp add docs https://example.org/mcp
+  deskmate mcp login docs
   deskmate mcp test time
   deskmate mcp list
   deskmate mcp serve
@@ -19,7 +20,7 @@ Examples:
 
 @click.group(cls=SuggestingGroup, epilog=MCP_EPILOG)
 def mcp() -> None:
-    """List, add, test and remove MCP servers, which give agents more tools.
+    """List, add, test and remove MCP servers, which give agents more tools, and log in at them.
 
     Servers are found in your settings, in what `add` writes, and in .mcp.json of the workspace once you trust it.
     """
@@ -77,6 +78,34 @@ def test(ctx: click.Context, /, name: str) -> int:
         from deskmate.faces.cli.mcp import mcp_output
 
     return mcp_output.test(ctx.meta["workspace"], name)
+
+
+@mcp.command("login")
+@click.argument("name")
+@click.option("--no-browser", is_flag=True, help="Only print the link.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port for the way back. Default: any free one.")
+@click.option("--client-id", metavar="ID", default="", help="Use this client instead of registering a new one.")
+@click.pass_context
+def login(ctx: click.Context, /, name: str, no_browser: bool, port: int, client_id: str) -> int:
+    """Log in at the server NAME with your browser, and keep the login for all commands.
+
+    The login is for servers with a URL that ask for OAuth. It is renewed when it ends, as long as the server allows.
+    """
+    with importing():
+        from deskmate.faces.cli.mcp import login_output
+
+    return login_output.login(ctx.meta["workspace"], name, opens=not no_browser, port=port, client_id=client_id)
+
+
+@mcp.command("logout")
+@click.argument("name")
+@click.pass_context
+def logout(ctx: click.Context, /, name: str) -> int:
+    """Forget your login at the server NAME."""
+    with importing():
+        from deskmate.faces.cli.mcp import login_output
+
+    return login_output.logout(ctx.meta["workspace"], name)
 
 
 @mcp.command("approve")
