@@ -42,7 +42,7 @@ quick: setup ## run the tests of the rules while you edit: under a minute on two
 	@echo "make test runs everything."
 	@HYPOTHESIS_PROFILE=quick $(PY) -m pytest -q $(PARALLEL) -m "not soak and not slow" $(QUICK)
 
-test: setup browser ## run all tests that a change must pass: about eight minutes on two cores
+test: setup browser postgres ## run all tests that a change must pass: about eight minutes on two cores
 	@$(PY) -m pytest $(PARALLEL) --durations=20 --durations-min=1
 
 test-all-pythons: $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
@@ -147,9 +147,17 @@ browser:
 	@$(HAS_BROWSER) || { $(MAY_INSTALL) && timeout 300 apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
 		|| echo "chromium is not installed: tests of the web page are skipped"
 
+# For the tests of teams in a database. They start servers of their own: the one that the package starts is not used.
+.PHONY: postgres
+postgres:
+	@$(HAS_POSTGRES) || echo "PostgreSQL is missing: installing it, where that is allowed"
+	@$(HAS_POSTGRES) || { $(MAY_INSTALL) && timeout 300 apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1 \
+		|| echo "PostgreSQL is not installed: tests of teams in a database are skipped"
+
 # For the tests that inject faults into system calls, and for the sandbox.
 HAS_TOOLS = { command -v strace && command -v bwrap; } >/dev/null
 HAS_BROWSER = { command -v chromium || command -v chromium-browser; } >/dev/null
+HAS_POSTGRES = { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1
 MAY_INSTALL = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
 	&& timeout 120 apt-get update
 INSTALL_TOOLS = $(MAY_INSTALL) && timeout 120 apt-get install -y --no-install-recommends strace bubblewrap

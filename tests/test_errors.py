@@ -16,6 +16,7 @@ from deskmate.errors import (
     Problem,
     Refused,
     RunStopped,
+    SeatLost,
     StoreUnavailable,
     SystemProblem,
     TeamRunning,
@@ -38,6 +39,7 @@ MADE: dict[type[DeskmateError], Callable[[], DeskmateError]] = {
     Held: lambda: Held("lead", "process 7"),
     NoResult: lambda: NoResult("It broke", None, "Fix it."),
     RunStopped: lambda: RunStopped("It broke", None, "Fix it."),
+    SeatLost: lambda: SeatLost("lead", "process 7"),
     TeamRunning: lambda: TeamRunning("web", "process 7"),
 }
 

@@ -25,7 +25,8 @@ the hint on its own line. `str(error)` is both. `Problem` is the same for what i
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
         ├── Held                 another process holds that seat
-        │   └── TeamRunning      another process runs that team
+        │   ├── TeamRunning      another process runs that team
+        │   └── SeatLost         it took the seat over while this one was cut off
         ├── StoreUnavailable     may or may not have been written: append the same record again
         ├── StoreCorrupt         a broken promise on disk: a person must look
         └── UnsafeFolder         a folder that cannot be trusted to keep streams
@@ -211,6 +212,15 @@ class TeamRunning(Held):
             f"From a script, write to it with: deskmate send lead TEXT --team {team}\n"
             "To run it here, stop that process first."
         )
+
+
+class SeatLost(Held):
+    """Another process took a seat over while this one was cut off from the store. This one must stop."""
+
+    def __init__(self, seat: str, note: str) -> None:
+        super().__init__(seat, note)
+        self.message = f"The seat '{seat}' was taken over by {note or 'another process'} while this process was cut off"
+        self.hint = "Work goes on there. Nothing more is written from here."
 
 
 class StoreUnavailable(StoreError):

@@ -41,6 +41,7 @@ from deskmate.runtime.events import Feed, Recorded, TeamEvent
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
 from deskmate.trust.approvals import Consent
+from deskmate.trust.chosen_engine import use_store
 
 __all__ = ["SCENES", "DemoAct", "Person", "Rehearsal", "Rehearsed", "prepare", "rehearsal"]
 
@@ -101,6 +102,8 @@ def prepare() -> Path:
             f"Cannot create a folder for the demo: {error}", "Set TMPDIR to a folder that you can write to."
         ) from error
     _commit(folder)
+    # It shows files, whatever store the user has chosen.
+    use_store(folder, None)
     return folder
 
 

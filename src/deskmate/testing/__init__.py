@@ -11,6 +11,7 @@ provider_faults  what goes wrong on its wire
 http_server      the server under it
 formats          both wire formats, read and checked strictly
 literal          LiteralAgent: a model that knows nothing but its prompt
+servers          servers for tests of stores
 knowledge        what a model must be told, checked at every call
 store_contract   what every store promises
 run_history      what concurrent processes did, and whether any order explains it

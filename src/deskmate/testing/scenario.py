@@ -21,7 +21,7 @@ from deskmate.app import Feed, Listener, RunRequest, environment, load, run
 from deskmate.core.log.names import mail
 from deskmate.core.team.messages import Envelope, envelope_in
 from deskmate.models.scripted import Say
-from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.engines.engine_table import engine_of
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.provider_faults import Plan
 from deskmate.testing.scripts import Asked
@@ -65,6 +65,8 @@ class Scenario:
         self.workspace, self.home = folder / "work", folder / "home"
         self.provider = FakeProvider(scripts if callable(scripts) else _by_member(scripts), faults=faults)
         self._seconds = seconds
+        store = settings.get("store")
+        self._url = None if store is None else str(store)
         self._settings = {**_SETTINGS, "launcher": launcher, **settings}
         self._stack = AsyncExitStack()
 
@@ -111,11 +113,11 @@ class Scenario:
 
     async def streams(self, team: str = FIRST_TEAM) -> TeamStreams:
         """Return what a team has written so far."""
-        return await read_streams(self.workspace, team)
+        return await read_streams(self.workspace, team, self._url)
 
     async def mailbox(self, name: str) -> list[Envelope]:
         """Return everything in a member's mailbox, read or not."""
-        with closing(JsonlStore.open(self.workspace, FIRST_TEAM)) as store:
+        with closing(engine_of(self._url, self.workspace)) as engine, closing(engine.open(FIRST_TEAM)) as store:
             found = [envelope_in(item) for item in await store.read(mail(name))]
         return [envelope for envelope in found if envelope]
 

@@ -16,7 +16,8 @@ from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.messages import Broadcast, Envelope, Plain
 from deskmate.core.team.status import Left
 from deskmate.errors import StoreCorrupt
-from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.ports import Store
+from deskmate.stores.engines.engine_table import engine_of
 from deskmate.testing.scripts import Asked
 from deskmate.testing.team_scripts import member_of
 
@@ -60,19 +61,23 @@ class TeamStreams:
         return [entry for entry in entries if not isinstance(entry, Foreign)]
 
 
-async def read_streams(workspace: Path, team: str = FIRST_TEAM) -> TeamStreams:
-    """Return what a team has written. The lead's transcript is in its first team.
+async def read_streams(workspace: Path, team: str = FIRST_TEAM, url: str | None = None) -> TeamStreams:
+    """Return what a team has written. The lead's transcript is in its first team. `url`: as in the setting `store`.
 
     A transcript that cannot be opened counts as empty.
     """
-    with closing(JsonlStore.open(workspace, team)) as store, closing(JsonlStore.open(workspace, FIRST_TEAM)) as first:
+    with (
+        closing(engine_of(url, workspace)) as engine,
+        closing(engine.open(team)) as store,
+        closing(engine.open(FIRST_TEAM)) as first,
+    ):
         roster, board = await store.read(ROSTER), await store.read(BOARD)
         names = roster_fold.fold(members.EMPTY, roster).members
         logs = {name: tuple(await _log(first if name == LEAD else store, name)) for name in names}
     return TeamStreams(tuple(roster), tuple(board), logs)
 
 
-async def _log(store: JsonlStore, name: str) -> Sequence[Item]:
+async def _log(store: Store, name: str) -> Sequence[Item]:
     try:
         return await store.read(log(name))
     except StoreCorrupt:

@@ -21,3 +21,10 @@ def engine_at(workspace: Path) -> Engine:
     if workspace not in _engines:
         use_store(workspace, store_url(environment()))
     return _engines[workspace][1]
+
+
+def close_engines() -> None:
+    """Close all connections to servers. The next use connects again, to what the settings say then."""
+    for _, engine in _engines.values():
+        engine.close()
+    _engines.clear()

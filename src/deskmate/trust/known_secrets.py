@@ -34,7 +34,7 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | 
     known = {f"{name} key": one.key.get_secret_value() for name, one in providers.items() if one.key}
     for name, provider in providers.items():
         known |= _in_headers(provider.headers, name)
-    known |= _of_servers(settings) | _of_logins(settings)
+    known |= _of_servers(settings) | _of_logins(settings) | secrets_in({"store": settings.store or ""})
     # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
 

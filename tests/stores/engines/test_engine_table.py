@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import BadSettings
-from deskmate.stores.engines.engine_table import EngineKind, engine_of, shown_url
+from deskmate.stores.engines.engine_table import EngineKind, engine_of
+from deskmate.stores.engines.engine_url import shown_url
 from deskmate.stores.engines.file_engine import FileEngine
 
 URL = "other://bob:secret@db.example.org:99/teams?password=hidden"

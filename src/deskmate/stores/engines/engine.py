@@ -138,6 +138,9 @@ class Engine(Protocol):
     def remove(self, team: str, archived: tuple[str, ...] = ()) -> None:
         """Delete a team and these archived teams. A kill leaves nothing that counts as half a team."""
 
+    def close(self) -> None:
+        """Release what is shared by all its stores, which cannot be used after this."""
+
 
 def teams_from(engine: Engine, home: str) -> list[str]:
     """Return the open teams whose own records say that a lead created them from its first team `home`."""

@@ -6,11 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
 from deskmate.stores.engines.engine import Engine, EngineMaker
+from deskmate.stores.engines.engine_url import shown_url
 from deskmate.stores.engines.file_engine import FileEngine
 
 
@@ -24,7 +25,8 @@ class EngineKind:
 
 
 # By the scheme of their URLs.
-ENGINES: Mapping[str, EngineKind] = MappingProxyType({})
+_POSTGRES = EngineKind("deskmate.stores.engines.postgres.postgres_engine:PostgresEngine", "postgres", "asyncpg")
+ENGINES: Mapping[str, EngineKind] = MappingProxyType({"postgresql": _POSTGRES, "postgres": _POSTGRES})
 
 
 def engine_of(url: str | None, workspace: Path, kinds: Mapping[str, EngineKind] = ENGINES) -> Engine:
@@ -54,10 +56,3 @@ def _kind_of(url: str, kinds: Mapping[str, EngineKind]) -> EngineKind:
         f"No kind of store has a URL that begins with {scheme}:// ({shown_url(url)})",
         f"{there}To keep teams in the workspace, unset the setting `store` and DESKMATE_STORE.",
     )
-
-
-def shown_url(url: str) -> str:
-    """Return a URL without its password and its options, which may contain one."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))

@@ -103,3 +103,6 @@ class FileEngine:
     def remove(self, team: str, archived: tuple[str, ...] = ()) -> None:
         """Delete a team's folders and the given archive folders."""
         removal.remove_team(self._workspace, team, archived)
+
+    def close(self) -> None:
+        """Do nothing: each store has its own files."""

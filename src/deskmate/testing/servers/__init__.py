@@ -1,0 +1,4 @@
+"""Servers for tests and benchmarks. Each runs on this machine only, in a folder of its own, and ends with its starter.
+
+postgres_server  a PostgreSQL server on a socket in that folder
+"""
