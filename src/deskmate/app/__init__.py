@@ -20,6 +20,7 @@ attach            a team that another process runs, or nobody
 handover          what becomes of the work of teammates with their own trees
 image_files       images that the user sends: read and checked, then kept
 cleanup           removing teams
+migration         copying teams from one store to another
 rewind            going back: checkpoints of the files, and forks of a conversation
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for

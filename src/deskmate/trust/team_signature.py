@@ -22,6 +22,7 @@ from deskmate.stores.jsonl_store import TASKS, TEAMS
 from deskmate.trust.approvals import LOCK, own_folder
 from deskmate.trust.chosen_engine import engine_at
 from deskmate.trust.folders import home_of
+from deskmate.workspace.blobs import BLOBS
 from deskmate.workspace.git.git_index import hash_size, names, read_index
 
 KEY = "teams.key"
@@ -69,16 +70,17 @@ class Signing:
                 "If all of it is yours, run: git rm -r --cached .teams .tasks",
             )
 
-    def claim(self, team: str) -> None:
+    def claim(self, team: str, *, has_blobs: bool = False) -> None:
         """Sign a team that is about to be created. Raises Refused if its folders contain files of somebody else.
 
         Call it before the first record, so that a kill after it leaves a team of this user. If the signature cannot be
-        written, that is a warning.
+        written, that is a warning. `has_blobs`: whether blobs may be there, because the team was on a server before.
         """
         if self.signed(team):
             return
         for top in (TEAMS, TASKS):
-            if others := [name for name in _names(self.workspace / top / team) if not BARE.fullmatch(name)]:
+            names = [name for name in _names(self.workspace / top / team) if not (has_blobs and name == BLOBS)]
+            if others := [name for name in names if not BARE.fullmatch(name)]:
                 raise Refused(
                     f"{self.workspace / top / team} contains {min(others)}, which you did not write here",
                     "Move that folder elsewhere, or choose another name.",

@@ -18,6 +18,7 @@ trees             merge, diff and trees: the branch of a team and the trees of i
 hooks             hooks and hooks test
 output            what the commands print
 rewind            going back to an earlier point
+stores            migrate: teams in another store
 pages             web and export: teams in a browser
 plain             the plain chat, line by line
 detached          teams that nobody has a window on

@@ -14,6 +14,7 @@ from deskmate.faces.cli import shell_completion
 from deskmate.faces.cli.pages.page_commands import PAGE_COMMANDS
 from deskmate.faces.cli.rewind.rewind_commands import REWIND_COMMANDS
 from deskmate.faces.cli.run_options import headless_options, mode_option, options, team_file_option
+from deskmate.faces.cli.stores.store_commands import STORE_COMMANDS
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
 from deskmate.faces.common.exit_codes import EXIT_CODES_EPILOG
@@ -363,5 +364,5 @@ def play_lead(ctx: click.Context, /) -> int:
     return carry_out(ctx.meta["workspace"])
 
 
-for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *PAGE_COMMANDS):
+for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *PAGE_COMMANDS, *STORE_COMMANDS):
     deskmate.add_command(command)
