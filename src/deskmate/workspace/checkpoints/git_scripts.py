@@ -36,7 +36,8 @@ _PUT = """put() {
 
 def listing_lines(index: str) -> list[str]:
     """Return commands that list the files that are new or differ from the user's index, with a zero byte after each."""
-    return ["set -e", _TIDY, f'{_CHANGED} > "$(git rev-parse --git-path {index}){LISTED}"']
+    # A failure of git inside a redirection would not end them, and the list would get into the workspace.
+    return ["set -e", _TIDY, f'own="$(git rev-parse --git-path {index})"', f'{_CHANGED} > "$own{LISTED}"']
 
 
 def saving_lines(index: str, most_bytes: int, withheld: Iterable[str]) -> list[str]:
@@ -67,7 +68,7 @@ def restoring_lines(index: str, tree: str, write: Sequence[str], remove: Sequenc
     """Return commands that write some files as they are in a tree, and remove others."""
     folders = {f"./{folder}" for path in remove if (folder := os.path.dirname(path))}
     return [
-        f'own="$(git rev-parse --git-path {index})"',
+        f'own="$(git rev-parse --git-path {index})" || exit',
         'rm -f "$own" "$own.lock"',
         'export GIT_INDEX_FILE="$(realpath "$own")"',
         "trap 'rm -f \"$GIT_INDEX_FILE\"' EXIT",

@@ -14,7 +14,8 @@ def private_index_lines(index: str) -> list[str]:
     """Return commands that make git use a copy of the user's index until they end. `index`: its name beside that."""
     return [
         "set -e",
-        f'index=$(git rev-parse --git-path index) own="$(git rev-parse --git-path {index})"',
+        'index="$(git rev-parse --git-path index)"',
+        f'own="$(git rev-parse --git-path {index})"',
         # A killed process leaves both.
         'rm -f "$own" "$own.lock"',
         'if [ -e "$index" ]; then cp -p "$index" "$own"; fi',
