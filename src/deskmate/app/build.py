@@ -250,9 +250,7 @@ class TeamParts:
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
             checkpoint=self.checkpoint if kind is AgentKind.LEAD or (me.takes_any_task and not me.isolated) else None,
-            hand_over=hand_over_of(self.team_state, self.settings, self.places, self.checkpoint)
-            if kind is AgentKind.LEAD
-            else None,
+            hand_over=hand_over_of(self.settings, self.places, self.checkpoint) if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
             custom_type=custom_type,

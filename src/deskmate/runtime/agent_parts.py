@@ -35,7 +35,7 @@ class AgentParts:
     `checkpoint`: saves the files of the workspace before the agent acts on this entry. The words say what the entry is,
     empty for a message of the user to the lead. It must not raise.
     `hand_over`: hands finished work of teammates over to the workspace of a lead, and returns what the lead is told. It
-    gets the board, the entry with the user's last words, and who may change files there at this moment.
+    gets the team, its board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
     `custom_type`: the agent type of the agent, if a file describes it.
     """
@@ -53,7 +53,7 @@ class AgentParts:
     rules: tuple[PermissionRule, ...] = ()
     tree: MemberTree | None = None
     checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
-    hand_over: Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None = None
+    hand_over: Callable[[str, BoardState, int, str], Coroutine[Any, Any, Noticed | None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
     custom_type: str = ""

@@ -1,7 +1,6 @@
 """The finished work of teammates with their own trees, in the lead's workspace while the team runs."""
 
 import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,17 +8,26 @@ import pytest
 
 from deskmate.core.agent.entries import Noticed
 from deskmate.core.log.names import LEAD
-from deskmate.testing import Asked, Say
+from deskmate.testing import Asked, Say, Use
 from deskmate.testing.scenario import Scenario
 from deskmate.testing.team_run import TeamRun
-from deskmate.testing.team_scripts import MemberScript, add_task, in_turn, run_command, spawn
+from deskmate.testing.team_scripts import (
+    MemberScript,
+    add_task,
+    complete_task,
+    given_task,
+    hears,
+    in_turn,
+    run_command,
+    spawn,
+    wait_for_file,
+)
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
 from tests.app.rewind.rewind_story import rewinder
 from tests.scenarios.team.test_own_trees import BRANCH, git, lead, repository, seen, writes
-from tests.warm_program import run_deskmate
-from tests.workspace.trees.deadly_git import DeadlyGit
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
-SOAK = bool(os.environ.get("DESKMATE_SOAK"))
 LOOK = "cat ann.txt bob.txt"
 
 
@@ -124,18 +132,55 @@ async def test_files_are_saved_before_a_task_in_the_users_folder_and_before_work
     assert not (tmp_path / "work/bob.txt").exists()
 
 
-@pytest.mark.parametrize("step", random.Random("hand-over").sample(range(10, 30), 20 if SOAK else 2))
-async def test_a_hand_over_that_was_killed_is_finished_before_the_lead_thinks_again(tmp_path: Path, step: int) -> None:
+@pytest.mark.behaviour("two-teams")
+async def test_a_lead_that_leads_another_team_reads_the_finished_work_of_both(tmp_path: Path) -> None:
     repository(tmp_path / "work")
-    scripts = {LEAD: lead("ann"), "ann": writes(("ann.txt", "ann\n"))}
-    async with Scenario(tmp_path, scripts, merge="leave") as team:
-        await team.run("Write a file.")
-    environ = {"HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": "sk-test", "PATH": os.environ["PATH"]}
-    git_ = DeadlyGit(tmp_path / "bin", environ)
-    git_.kill_at(after=step)
-    assert run_deskmate(["merge"], folder=tmp_path / "work", env=git_.environ).returncode in (-9, 0)
-    async with Scenario(tmp_path, {LEAD: in_turn(*[Say("I look.")] * 9)}, merge="auto") as team:
-        await team.resume("Look.")
-    assert git(tmp_path / "work", "ls-tree", "--name-only", "trunk").split() == ["ann.txt", "list.txt"]
-    assert git(tmp_path / "work", "status", "--porcelain", "--", ".", ":!.teams") == "?? draft.txt\n"
-    assert not list((tmp_path / "work/.git").rglob("*.lock"))
+
+    def ann(asked: Asked) -> Say:
+        if asked.results or not hears(asked, "begin now"):
+            return Say("I wait.")
+        return Say(calls=[run_command("echo ann > ann.txt"), complete_task(1)])
+
+    lead_ = in_turn(
+        Say(calls=[spawn("ann", isolation="own"), add_task("work of ann", owner="ann")]),
+        Say(calls=[Use("TeamCreate", {"team_name": "web"})]),
+        Say(calls=[spawn("bob", isolation="own"), add_task("work of bob", owner="bob")]),
+        Say(calls=[Use("SendMessage", {"recipient": "ann@main", "content": "begin now"})]),
+        Say("They work."),
+        Say(calls=[run_command(LOOK)]),
+    )
+    async with Scenario(tmp_path, {LEAD: lead_, "ann": ann, "bob": writes(("bob.txt", "bob\n"))}, merge="auto") as team:
+        run = await team.run("Write two files.")
+    assert results(run, lambda text: "ann\nbob" in text)
+    told = [notice.text for notice in run.entries_of(LEAD, Noticed) if notice.handed_over]
+    assert sorted("web" if "deskmate/web" in text else "main" for text in told) == ["main", "web"]
+    assert git(tmp_path / "work", "status", "--porcelain", "--", ".", ":!.teams", ":!.tasks") == "?? draft.txt\n"
+    assert git(tmp_path / "work", "ls-tree", "--name-only", "trunk").split() == ["ann.txt", "bob.txt", "list.txt"]
+
+
+@pytest.mark.behaviour("two-teams")
+async def test_nothing_is_handed_over_while_a_teammate_of_either_team_may_change_the_files(
+    tmp_path: Path,
+) -> None:
+    if (found := find_sandbox(tmp_path, environ=os.environ)).level is not Level.BUBBLEWRAP:
+        pytest.skip(found.reason)
+    repository(tmp_path / "work")
+
+    def zoe(asked: Asked) -> Say:
+        return Say(calls=[wait_for_file("go.txt"), complete_task(1)]) if given_task(asked) else Say("I rest.")
+
+    lead_ = in_turn(
+        Say(calls=[spawn("zoe", isolation="shared"), add_task("work of zoe", owner="zoe")]),
+        Say(calls=[Use("TeamCreate", {"team_name": "web"})]),
+        Say(calls=[spawn("bob", isolation="own"), add_task("work of bob", owner="bob")]),
+        Say("They work."),
+        Say(calls=[run_command("touch go.txt")]),
+        Say("They still work."),
+    )
+    scripts = {LEAD: lead_, "zoe": zoe, "bob": writes(("bob.txt", "bob\n"))}
+    async with Scenario(tmp_path, scripts, merge="auto", sandbox=True, permission_mode="bypass") as team:
+        run = await team.run("Write a file.")
+    told = [notice for notice in run.entries_of(LEAD, Noticed) if notice.handed_over is not None]
+    assert [notice.handed_over for notice in told] == [False, True]
+    assert "zoe@main may change files" in told[0].text
+    assert (tmp_path / "work/bob.txt").read_text() == "bob\n"

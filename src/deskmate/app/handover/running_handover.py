@@ -10,68 +10,59 @@ from deskmate.core.agent.entries import Noticed
 from deskmate.core.agent.merge_texts import handed_over, listed, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
-from deskmate.runtime.team_state import TeamState
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 
 class RunningHandover:
-    """Hands the work of a team over if there is new work, or if it was not possible and the user spoke since.
+    """Hands the work of a lead's teams over if there is new work, or if it was not possible and the user spoke since.
 
-    `checkpoint`: saves the files of the user first.
+    `handover`: that of a team. `checkpoint`: saves the files of the user first.
     """
 
     def __init__(
-        self, handover: Callable[[], Handover], checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
+        self, handover: Callable[[str], Handover], checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
     ) -> None:
         self._handover_of, self._checkpoint = handover, checkpoint
-        self._handed = frozenset[int]()
-        self._tried: tuple[frozenset[int], int] = (frozenset(), 0)
+        self._handed = dict[str, frozenset[int]]()
+        self._tried = dict[str, tuple[frozenset[int], int]]()
 
-    async def look(self, board: BoardState, asked_at: int, writers: str) -> Noticed | None:
-        """Hand over what is new. Return what the lead is told, if anything.
+    async def look(self, team: str, board: BoardState, asked_at: int, writers: str) -> Noticed | None:
+        """Hand over what is new in a team. Return what the lead is told, if anything.
 
         `writers`: who may change files of the user at this moment. While somebody may, nothing is handed over.
         """
         merged = frozenset(task.id for task in board.tasks.values() if task.merged)
-        if not merged or self._tried == (merged, asked_at):
+        if not merged or self._tried.get(team) == (merged, asked_at):
             return None
-        handover = self._handover_of()
+        handover = self._handover_of(team)
         pending = await to_thread.run_sync(handover.pending)
         if pending is None:
-            self._tried = (merged, asked_at)
+            self._tried[team] = (merged, asked_at)
             return None
         if writers:
             return not_handed_over(pending.branch, f"{writers}, so its files cannot be changed now")
-        self._tried = (merged, asked_at)
+        self._tried[team] = (merged, asked_at)
         if self._checkpoint:
-            tasks = listed([f"#{task}" for task in merged - self._handed])
+            tasks = listed([f"#{task}" for task in merged - self._handed.get(team, frozenset())])
             await self._checkpoint(max(merged), f"(finished work of {tasks or pending.branch} comes in)")
         try:
             end = await to_thread.run_sync(handover.run)
         except DeskmateError as error:
             return not_handed_over(pending.branch, str(error))
         if isinstance(end, HandedOver):
-            self._handed = merged
+            self._handed[team] = merged
             return handed_over(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else None
         return not_handed_over(end.branch, end.reason)
 
 
-HandOver: TypeAlias = Callable[[BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
+HandOver: TypeAlias = Callable[[str, BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
 
 
 def hand_over_of(
-    team_state: TeamState,
-    settings: Settings,
-    places: TreePlaces,
-    checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None,
+    settings: Settings, places: TreePlaces, checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
 ) -> HandOver | None:
-    """Return what hands the work of a team over while it runs, or None if the user does not want that."""
+    """Return what hands the work of teams over while they run, or None if the user does not want that."""
     if settings.merge != "auto":
         return None
-
-    def handover() -> Handover:
-        # The roster may not be read before the team runs.
-        return Handover(places, team_state.roster.state.team, places.workspace)
-
-    return RunningHandover(handover, checkpoint).look
+    return RunningHandover(lambda team: Handover(places, team, places.workspace), checkpoint).look

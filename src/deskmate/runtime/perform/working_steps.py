@@ -7,6 +7,7 @@ from itertools import takewhile
 from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Began, Overflowed, PicturesRefused, Took
 from deskmate.core.agent.merge_texts import listed
+from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.agent.view import Origin
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.task_lines import one_line
@@ -18,6 +19,7 @@ from deskmate.errors import ModelError, PicturesRejected, PromptTooLong, ToolErr
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.perform.parking import drop_summary, park
 from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import TeamState
 
 
 async def think(work: AgentWork, origin: Origin) -> None:
@@ -77,16 +79,24 @@ async def _leave_out_pictures(work: AgentWork, error: ModelError) -> bool:
 async def take_in_work(work: AgentWork) -> bool:
     """Hand finished work of teammates over to the workspace of a lead, if that is wanted. Return whether it was told.
 
-    No call of the lead is open then. It is told before its next answer, so this buys no turn.
+    No call of the lead is open then. It is told before its next answer, so this buys no turn. If it leads another team,
+    this is done for its home too.
     """
     if work.parts.hand_over is None:
         return False
-    board, writers = work.team_state.board.state, _writers(work)
-    told = await work.parts.hand_over(board, work.transcript.asked_at, writers)
-    if told is None or any(entry == told for _, entry in work.transcript.entries):
-        return False
-    await work.transcript.record(told)
-    return True
+    asked_at, writers = work.transcript.asked_at, _writers(work)
+    for team_state in _teams(work):
+        team, board = team_state.roster.state.team, team_state.board.state
+        told = await work.parts.hand_over(team, board, asked_at, writers)
+        if told is not None and all(entry != told for _, entry in work.transcript.entries):
+            await work.transcript.record(told)
+            return True
+    return False
+
+
+def _teams(work: AgentWork) -> tuple[TeamState, ...]:
+    """Return the teams of a lead, the one that it works in first."""
+    return (work.team_state, work.home) if work.home else (work.team_state,)
 
 
 def _writers(work: AgentWork) -> str:
@@ -98,7 +108,8 @@ def _writers(work: AgentWork) -> str:
         return ""
     if work.transcript.memory.background:
         return "something runs in the background"
-    mates = work.team_state.roster.state.teammates
+    here, *home = (team_state.roster.state for team_state in _teams(work))
+    mates = [mate for roster in (here, *map(addressed, home)) for mate in roster.teammates]
     busy = [mate.name for mate in mates if mate.busy and mate.takes_any_task and not mate.isolated]
     return f"{listed(busy)} may change files there" if busy else ""
 
