@@ -25,6 +25,7 @@ from deskmate.workspace.checkpoints.file_secrets import secrets_of
 from deskmate.workspace.checkpoints.git_scripts import INDEX, LISTED, listing_lines, restoring_lines, saving_lines
 from deskmate.workspace.checkpoints.points import MOST_FILE_BYTES, Change, ChangeKind, Point, Saved, outdated
 from deskmate.workspace.trees.git_program import EMAIL, NAME, GitFailed, GitProgram
+from deskmate.workspace.trees.ref_locks import change_refs
 
 Run: TypeAlias = Callable[[str], Awaitable[Ran]]
 _MOST_LISTED_BYTES = 50_000_000
@@ -91,7 +92,7 @@ class GitCheckpoints:
         message = f"Checkpoint {number} of team {self._team}\n\n{json.dumps(facts)}\n"
         commit = self._git.signing_as(_OURS).run("commit-tree", saved.tree, "-F", "-", text=message)[1].strip()
         # Only if there is none of this number.
-        self._git.run("update-ref", self._ref(number), commit, "")
+        change_refs(self._git, self._ref(number), commit, "")
         return Point(number, time.time(), saved, entry, undoes, before)
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
@@ -135,7 +136,7 @@ class GitCheckpoints:
 
     def _delete(self, refs: Sequence[str]) -> None:
         if refs:
-            self._git.run("update-ref", "--stdin", text="".join(f"delete {ref}\n" for ref in refs))
+            change_refs(self._git, "--stdin", text="".join(f"delete {ref}\n" for ref in refs))
 
     def _ref(self, number: int) -> str:
         return f"{self._refs}/{number}"

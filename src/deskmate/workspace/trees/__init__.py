@@ -2,6 +2,7 @@
 
 git_program      git as Deskmate itself runs it: on a given repository, without hooks
 git_settings     the settings of a repository, read with one command
+ref_locks        locks on refs that a killed git left
 team_branch      the branch of a team in the user's repository: merging into it and moving it forward
 merge_target     the same branch as the merge queue uses it, with a tree for checks
 handover         the work of a team in the user's branch and files, without losing anything of the user's

@@ -15,6 +15,7 @@ from deskmate.errors import ToolError
 from deskmate.workspace.git.plain_merge import PlainMerge
 from deskmate.workspace.trees.filters.lfs_objects import take_large_files
 from deskmate.workspace.trees.git_program import GitFailed, GitProgram
+from deskmate.workspace.trees.ref_locks import change_refs
 
 # A member that offers more than this at once probably committed a build or a download.
 MAX_PACK = 1_000_000_000
@@ -71,7 +72,7 @@ class TeamBranch:
 
     def let_go(self, what: str) -> None:
         """Stop keeping the commit under a name."""
-        self._git.run("update-ref", "-d", self.ref_of(what))
+        change_refs(self._git, "-d", self.ref_of(what))
 
     def ref_of(self, what: str) -> str:
         """Return the name under which git keeps a commit."""
@@ -169,15 +170,5 @@ class TeamBranch:
         return True
 
     def _set_ref(self, ref: str, *values: str, why: str = "") -> None:
-        """Move a ref of the team, from its old value if one is given. A lock that a killed git left is removed."""
-        words = ("update-ref", *(("-m", why) if why else ()), ref, *values)
-        try:
-            self._git.run(*words)
-        except GitFailed as error:
-            lock = self._git.folder / f"{ref}.lock"
-            # Git already waited for the lock. Only Deskmate moves these refs, and that takes milliseconds. So the
-            # process that took the lock was killed.
-            if f"{lock}': File exists" not in str(error):
-                raise
-            lock.unlink(missing_ok=True)
-            self._git.run(*words)
+        """Move a ref of the team, from its old value if one is given."""
+        change_refs(self._git, *(("-m", why) if why else ()), ref, *values)

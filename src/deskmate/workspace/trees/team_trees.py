@@ -5,6 +5,7 @@ import secrets
 import shlex
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -19,6 +20,7 @@ from deskmate.workspace.trees.branch_changes import BranchChanges
 from deskmate.workspace.trees.git_program import SAFE_GIT
 from deskmate.workspace.trees.merge_target import CHECKER, BranchTarget
 from deskmate.workspace.trees.own_tree import NO_SETUP, OwnTree, TreeSetup, set_up
+from deskmate.workspace.trees.ref_locks import remove_left
 from deskmate.workspace.trees.snapshot_script import saving_lines
 from deskmate.workspace.trees.team_branch import SNAPSHOT, TeamBranch
 from deskmate.workspace.trees.tree_inspection import TreeInspector
@@ -96,7 +98,10 @@ class TeamTrees:
         if tip is None or await to_thread.run_sync(self._is_handed_over, tip):
             # Two teammates may begin at once: each has its own index, and a call that the other does not end.
             mark = secrets.token_hex(3)
-            ran = await workspace.run(self._snapshot(mark, tip), timeout_seconds=_SECONDS, blob=f"{LEAD}-s{mark}.txt")
+            save = partial(workspace.run, timeout_seconds=_SECONDS, blob=f"{LEAD}-s{mark}.txt")
+            ran = await save(self._snapshot(mark, tip))
+            if ran.exit != 0 and remove_left(self._places.repository, ran.output):
+                ran = await save(self._snapshot(mark, tip))
             start = await to_thread.run_sync(self.branch.kept, "start")
             if ran.exit != 0 or start is None:
                 raise ToolError(f"The state of the repository could not be saved: {ran.output.strip() or ran.ended}")

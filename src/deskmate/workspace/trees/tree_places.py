@@ -30,6 +30,7 @@ from deskmate.workspace.trees.git_program import GitProgram, identity_of, missin
 from deskmate.workspace.trees.git_settings import GitSettings, settings_text
 from deskmate.workspace.trees.pool.tree_pool import TreePool
 from deskmate.workspace.trees.pool.tree_remains import has_attributes, take_out
+from deskmate.workspace.trees.ref_locks import change_refs
 from deskmate.workspace.trees.team_branch import TEAM_REFS
 from deskmate.workspace.workspace_files import opened
 
@@ -290,7 +291,7 @@ class TreePlaces:
     def forget(self, refs: Iterable[str]) -> None:
         """Delete refs."""
         for name in refs:
-            self.git.run("update-ref", "-d", name)
+            change_refs(self.git, "-d", name)
 
     def gone_workspaces(self) -> list[tuple[str, Path]]:
         """Return the workspaces that no longer exist and that have trees, with the folder of these."""

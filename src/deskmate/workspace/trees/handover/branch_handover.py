@@ -105,6 +105,8 @@ class Handover:
         with self._checkout.locked():
             for to, made in (*begun, (tip, "")):
                 if ends:
+                    if not self._is_new(tip):
+                        break
                     self._checkout.again()
                 end = self._hand_over(into, ends[-1].commit if ends else head, to, made)
                 if isinstance(end, NotHandedOver):

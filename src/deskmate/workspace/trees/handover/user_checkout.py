@@ -20,6 +20,7 @@ from deskmate.fs.private_folder import try_lock, wait_lock
 from deskmate.fs.safe_files import create_file
 from deskmate.workspace.trees.filters.git_filters import without_foreign
 from deskmate.workspace.trees.git_program import GitFailed
+from deskmate.workspace.trees.ref_locks import remove_left_on_head
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 _SECONDS = 900.0
@@ -32,7 +33,7 @@ class UserCheckout:
     """What the user has checked out. Use it inside `locked`."""
 
     def __init__(self, places: TreePlaces) -> None:
-        self._folder, self._root = places.checkout, places.workspace
+        self._folder, self._root, self._repository = places.checkout, places.workspace, places.repository
         self._git, self._copy = without_foreign(places.user_git), places.checkout / _COPY
 
     @contextmanager
@@ -140,12 +141,23 @@ class UserCheckout:
                 self._run("update-index", "-z", "--index-info", text=_index_lines(os.fsdecode(changed)))
                 self._run("update-index", "-q", "--refresh", fails=(1,))
             with self._installed():
-                self._git.run("update-ref", "-m", why, "HEAD", head[1], head[0])
+                if head[0] != head[1]:
+                    self._move_head(*head, why)
         except GitFailed:
             self._run("read-tree", files[1])
             self._run("update-index", "-q", "--refresh", fails=(1,))
             self._run("read-tree", "-m", "-u", files[1], files[0])
             raise
+
+    def _move_head(self, commit: str, to: str, why: str) -> None:
+        words = ("update-ref", "-m", why, "HEAD", to, commit)
+        try:
+            self._git.run(*words)
+        except GitFailed as error:
+            branch = self._git.line("symbolic-ref", "HEAD")
+            if not remove_left_on_head(self._folder, self._repository, branch, to, str(error)):
+                raise
+            self._git.run(*words)
 
     @contextmanager
     def _installed(self) -> Iterator[None]:
