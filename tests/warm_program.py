@@ -30,8 +30,9 @@ from typing import Any
 from pydantic import BaseModel
 
 ROOT = Path(__file__).parents[1]
+DESKMATE = "deskmate.faces.cli.main"
 WARM = (
-    "deskmate.faces.cli.main",
+    DESKMATE,
     "deskmate.faces.cli.root_commands",
     "deskmate.faces.cli.run_command",
     "deskmate.faces.cli.team_commands",
@@ -93,15 +94,17 @@ def begin_deskmate(
     files: tuple[int, int, int],
     terminal: bool = False,
     umask: int = -1,
+    program: str = DESKMATE,
 ) -> WarmRun:
     """Begin `deskmate` with these files as stdin, stdout and stderr. `terminal`: they are its terminal.
 
-    `umask`: what is taken from the modes of what it makes, below zero as with this process.
+    `umask`: what is taken from the modes of what it makes, below zero as with this process. `program`: the module whose
+    `main` runs instead.
     """
     warm = _warm_process()
     ours, its = socket.socketpair()
     request = {"args": list(args), "folder": str(folder), "env": dict(env), "terminal": terminal, "umask": umask}
-    text = json.dumps(request).encode()
+    text = json.dumps({**request, "program": program}).encode()
     socket.send_fds(warm, [len(text).to_bytes(4, "big") + text], [its.fileno(), *files])
     its.close()
     return WarmRun(ours)
@@ -115,13 +118,21 @@ def run_deskmate(
     stdin: bytes = b"",
     seconds: float = 60,
     umask: int = -1,
+    program: str = DESKMATE,
+    pid_file: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run `deskmate` to its end. Raises TimeoutError if that takes too long."""
+    """Run `deskmate`, or another program, to its end. Raises TimeoutError if that takes too long.
+
+    `pid_file`: the file to write its id to.
+    """
     read_in, write_in = os.pipe()
     read_out, write_out = os.pipe()
     read_err, write_err = os.pipe()
-    run = begin_deskmate(args, folder=folder, env=env, files=(read_in, write_out, write_err), umask=umask)
-    for given in (read_in, write_out, write_err):
+    files = (read_in, write_out, write_err)
+    run = begin_deskmate(args, folder=folder, env=env, files=files, umask=umask, program=program)
+    if pid_file:
+        pid_file.write_text(f"{run.pid}\n")
+    for given in files:
         os.close(given)
     with ThreadPoolExecutor(3) as threads:
         out, err = threads.submit(_read, read_out), threads.submit(_read, read_err)
@@ -192,8 +203,8 @@ def warm_up(*more: str) -> None:
     gc.freeze()
 
 
-def serve(asked: socket.socket) -> list[str] | None:
-    """Fork for each request. Return its arguments in the fork, and None in the warm process once nobody asks."""
+def serve(asked: socket.socket) -> tuple[str, list[str]] | None:
+    """Fork for each request. Return what to run in the fork, and None in the warm process once nobody asks."""
     keepers = set[int]()
     while True:
         head, given, _, _ = socket.recv_fds(asked, 4, 4)
@@ -210,8 +221,7 @@ def serve(asked: socket.socket) -> list[str] | None:
                 _see_to_end(pid, told, files)
             os.close(told)
             _become(request, files)
-            args: list[str] = request["args"]
-            return args
+            return request.get("program", DESKMATE), request["args"]
         keepers.add(keeper)
         for file in (told, *files):
             os.close(file)
@@ -265,7 +275,5 @@ if __name__ == "__main__":
     warm_up(*TERMINAL)
     wanted = serve(socket.socket(fileno=int(sys.argv[1])))
     if wanted is not None:
-        from deskmate.faces.cli.main import main
-
-        sys.argv = ["deskmate", *wanted]
-        _end(main())
+        sys.argv = ["deskmate", *wanted[1]]
+        _end(importlib.import_module(wanted[0]).main())

@@ -22,7 +22,7 @@ from deskmate.stores.memory_store import MemoryStore
 from deskmate.workspace.trees.git_program import GitProgram
 from deskmate.workspace.trees.own_tree import OwnTree
 from deskmate.workspace.trees.team_branch import TeamBranch
-from tests.runtime.queue_repository import ENVIRON, LINES, Repository, offer, process, run_queue, team
+from tests.runtime.queue_repository import ENVIRON, LINES, Repository, process, run_queue, team
 from tests.runtime.team_process import Killed
 from tests.workspace.trees.old_git import with_old_git
 
@@ -198,60 +198,3 @@ async def test_the_branch_is_a_serial_order_of_what_was_accepted(tmp_path: Path,
     assert user_files(repository.work) == before
     assert not [*repository.work.glob(".git/**/*.lock")]
     assert workshop.kills
-
-
-async def test_a_kill_at_any_step_neither_loses_nor_doubles_a_merge(tmp_path: Path) -> None:
-    repository = Repository(tmp_path)
-    store = MemoryStore()
-    state = await team(store, "ann")
-    folder, tree = repository.tree("ann")
-    merged, dies_at, survived = list[str](), 0, False
-    while not survived:
-        dies_at += 1
-        (folder / f"{dies_at}.txt").write_text("new\n")
-        task = await offer(state, "ann", tree)
-        git = MortalGit(repository.places.repository, ENVIRON, dies_at)
-        try:
-            await run_queue(process(store), repository.target(git), "test -e shared.txt")
-            survived = True
-        except Killed:
-            await run_queue(process(store), repository.target(), "test -e shared.txt")
-        merged.append(f"#{task.id}")
-        assert (await state.board.refresh()).tasks[task.id].status is TaskStatus.COMPLETED
-        assert repository.merges() == merged
-        assert await tree.update()
-    assert dies_at > 10
-
-
-async def test_a_kill_at_any_step_of_a_batch_neither_loses_nor_doubles_a_merge(tmp_path: Path) -> None:
-    repository = Repository(tmp_path)
-    store = MemoryStore()
-    names = ("ann", "bob", "cat")
-    state = await team(store, *names)
-    trees = {name: repository.tree(name) for name in names}
-    merged, dies_at, survived = list[str](), 0, False
-    while not survived:
-        dies_at += 1
-        tasks = list[Task]()
-        for name, (folder, tree) in trees.items():
-            (folder / f"{name}-{dies_at}.txt").write_text(f"{BAD if name == 'bob' else 'good'}\n")
-            tasks.append(await offer(state, name, tree))
-        git = MortalGit(repository.places.repository, ENVIRON, dies_at)
-        try:
-            await run_queue(process(store), repository.target(git), CHECK)
-            survived = True
-        except Killed:
-            await run_queue(process(store), repository.target(), CHECK)
-        board = await state.board.refresh()
-        ann, bob, cat = (board.tasks[task.id] for task in tasks)
-        merged += [f"#{ann.id}", f"#{cat.id}"]
-        assert repository.merges() == merged
-        assert (ann.status, cat.status) == (TaskStatus.COMPLETED, TaskStatus.COMPLETED)
-        assert f"bob-{dies_at}.txt" in bob.returned
-        # Each task names its own merge, also if the process was killed before the board had it.
-        assert [repository.task_of(task.merged) for task in (ann, cat)] == [f"#{ann.id}", f"#{cat.id}"]
-        await state.board.release("bob", bob.id, bob.epoch)
-        shutil.rmtree(trees["bob"][0])
-        trees["bob"] = repository.tree("bob")
-        assert [await trees[name][1].update() for name in ("ann", "cat")] == [True, True]
-    assert dies_at > 40

@@ -55,7 +55,7 @@ class TreeRepository:
         path.write_text(text)
 
     def commit(self, subject: str) -> str:
-        self.git("add", "-A")
+        self.git("add", "-A", "--", ".", ":(exclude).teams", ":(exclude).tasks")
         self.git("commit", "-qm", subject)
         return self.git("rev-parse", "HEAD")
 

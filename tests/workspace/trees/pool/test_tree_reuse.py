@@ -255,7 +255,7 @@ def test_a_kill_between_two_steps_leaves_a_tree_that_is_complete_or_is_made_agai
         old = mixed.places.create("main", "ann", commit)
         (old / "list.txt").write_text("of the last member\n")
         mixed.places.pool.give(old)
-        deadly.kill_at(after=step)
+        deadly.kill_at("after", step)
         ended = subprocess.run(words, env=deadly.environ, check=False, capture_output=True).returncode
         if ended == 0:
             break
