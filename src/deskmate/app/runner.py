@@ -19,7 +19,7 @@ from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request
 from deskmate.app.sessions.abandoned_teams import give_up_abandoned
-from deskmate.app.team_files.team_set_up import set_up
+from deskmate.app.team_files.team_set_up import resumed_request, set_up
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
 from deskmate.config import Settings
@@ -177,6 +177,7 @@ async def reopened(request: RunRequest, feed: Feed, *, attended: bool) -> AsyncI
         first = teams.first
         if not (await first.roster.refresh()).team:
             raise Refused(f"Team '{name}' was never started", 'To start a team, run: deskmate run "GOAL"')
+        request = await resumed_request(first, request)
         await _go_on(place, request, sandbox, first, attended=attended)
         await set_up(first, request, place)
         await tell_first(place, name, first, request, sandbox, images)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import Feed, Outcome, RunRequest, run
+from deskmate.app.runner import reopened
 from deskmate.app.team_files.team_file_places import list_team_files, with_team_file
 from deskmate.app.team_files.team_set_up import task_key
 from deskmate.core.log.names import LEAD, USER
@@ -132,6 +133,20 @@ async def test_a_start_that_was_cut_goes_on_without_doubling_anything(harness: A
     assert [one.name for one in (await roster_of(harness.place)).teammates] == ["ann", "tess"]
     assert await subjects(harness.place) == ["Write the server", "Test it"]
     assert (await words_to_lead(harness.place)).count("Build the page.") == 1
+
+
+@pytest.mark.behaviour("resume")
+async def test_a_resumed_team_has_the_limits_of_its_file_unless_the_user_sets_them(harness: AppHarness) -> None:
+    written(harness, f"check = 'make test'\n{TEAM}".replace("max_cost = 2", "max_cost = 2\nmax_steps = 50"))
+    await started(harness)
+    (harness.place / ".deskmate/teams/web.toml").unlink()
+    async with FakeProvider(play) as provider:
+        again = replace(harness.wanted(provider, "anthropic", None), team="web", continues=True)
+        raised = replace(again, settings=again.settings.model_copy(update={"max_cost": 9.0}))
+        for request_, cost in ((again, 2), (raised, 9)):
+            async with reopened(request_, Feed(), attended=False) as (parts, _):
+                assert (parts.team_state.budget.caps.cost, parts.team_state.budget.caps.steps) == (cost, 50)
+                assert parts.settings.check == "make test"
 
 
 @pytest.mark.behaviour("trust")

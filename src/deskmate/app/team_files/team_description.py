@@ -5,6 +5,7 @@ The whole file is checked before anything is created. Errors name the table and 
 
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -87,6 +88,16 @@ class TeamDescription:
         """Return settings as narrowed by this team. Nothing becomes wider, whatever the file says."""
         bounded = limited_by(settings, self.limits, self.mode)
         return bounded.model_copy(update={"check": settings.check or self.check})
+
+    def resumed(self, settings: Settings) -> Settings:
+        """Return settings for a team from this file that is resumed, with the limits that they do not set themselves.
+
+        So a limit that was reached can be raised. The team keeps the mode that it has.
+        """
+        usual = {name: field.default for name, field in Settings.model_fields.items()}
+        own = {name for name in Limits.model_fields if getattr(settings, name) != usual[name]}
+        limits = self.limits.model_copy(update=dict.fromkeys(own))
+        return replace(self, limits=limits, mode=None).narrowed(settings)
 
 
 def read_team_file(data: bytes, file: str) -> TeamDescription:

@@ -47,6 +47,26 @@ async def set_up(team_state: TeamState, request: RunRequest, place: Path) -> Non
         ids[task] = (await team_state.board.create(USER, replace(task, blocked_by=blockers), cause=cause)).id
 
 
+async def resumed_request(team_state: TeamState, request: RunRequest) -> RunRequest:
+    """Return a request that resumes a team, with the limits of the file that it was made from, if it was.
+
+    They count from now on. Limits of the request itself are stronger.
+    """
+    known = (await team_state.roster.refresh()).described
+    if known is None:
+        return request
+    # Imported here because few teams need it.
+    from deskmate.app.team_files.team_description import read_team_file
+
+    try:
+        settings = read_team_file(known.text.encode(), known.file).resumed(request.settings)
+    except (BadInput, BadSettings) as error:
+        _LOG.warning("The limits of the team's file are not used: %s", error)
+        return request
+    team_state.budget.limit(settings.caps)
+    return replace(request, settings=settings)
+
+
 async def _described(team_state: TeamState, request: RunRequest) -> RunRequest:
     """Return the request with the team file that the team is made from. Record that file first, if it is new."""
     roster = await team_state.roster.refresh()

@@ -39,8 +39,15 @@ class Budget:
         self.elsewhere = elsewhere
         self._folded = Folded(writer.store, SPEND, EMPTY, spending.fold, sync=False)
         self._beside: Budget | None = None
-        self._slots = CallSlots(writer.store, caps.calls) if caps.calls else None
+        self._slots = self._slots_of(caps)
         self._began = writer.clock.monotonic() - seconds
+
+    def limit(self, caps: Caps) -> None:
+        """Use other caps from now on. Call it before any agent runs."""
+        self._caps, self._slots = caps, self._slots_of(caps)
+
+    def _slots_of(self, caps: Caps) -> CallSlots | None:
+        return CallSlots(self._writer.store, caps.calls) if caps.calls else None
 
     @property
     def caps(self) -> Caps:
