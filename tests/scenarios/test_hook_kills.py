@@ -40,11 +40,11 @@ def harness(tmp_path: Path) -> AppHarness:
     return AppHarness.at(tmp_path / "work", tmp_path / "home")
 
 
-def with_hook(harness: AppHarness, event: str, command: str) -> None:
-    """Give the user one hook."""
+def with_hook(harness: AppHarness, event: str, command: str, more: str = "") -> None:
+    """Give the user one hook. `more`: other fields of it."""
     settings = harness.home / ".config/deskmate/settings.toml"
     settings.parent.mkdir(parents=True)
-    hook = f'[[hooks.{event}]]\nhooks = [{{type = "command", command = """{command}"""}}]\n'
+    hook = f'[[hooks.{event}]]\nhooks = [{{type = "command", command = """{command}"""{more}}}]\n'
     settings.write_text(f'permission_mode = "dontAsk"\nsandbox = false\ncheckpoints = 0\n{hook}')
 
 
@@ -95,6 +95,31 @@ async def test_a_hook_that_a_killed_run_left_behind_is_ended_when_the_team_is_re
         assert is_running(hook)
         assert await deskmate(harness.place, env, "resume") == 0
     assert not is_running(hook)
+    assert harness.files["effects"] == "done\n"
+
+
+@pytest.mark.behaviour("P2")
+async def test_an_async_hook_of_a_killed_run_is_ended_and_does_not_run_again(harness: AppHarness) -> None:
+    with_hook(
+        harness,
+        "PostToolUse",
+        "echo ran >> hooks-ran; echo $$ > left.new; mv left.new left; sleep 99",
+        ", async = true",
+    )
+    waits = Say(calls=[Use("bash", {"command": "touch waiting; sleep 99"})])
+    async with FakeProvider([COUNTS, waits, Say("Done.")]) as provider:
+        env, left = environ(harness, provider), harness.place / "left"
+        command = [sys.executable, "-P", "-m", "deskmate", "run", "Go."]
+        with anyio.fail_after(SOON):
+            async with await anyio.open_process(command, cwd=harness.place, env=env, stdin=subprocess.DEVNULL) as run_:
+                await until(lambda: left.exists() and (harness.place / "waiting").exists())
+                run_.kill()
+                await run_.wait()
+        hook = int(left.read_text())
+        assert is_running(hook)
+        assert await deskmate(harness.place, env, "resume") == 0
+    assert not is_running(hook)
+    assert harness.files["hooks-ran"] == "ran\n"
     assert harness.files["effects"] == "done\n"
 
 

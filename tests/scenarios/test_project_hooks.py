@@ -11,10 +11,14 @@ from deskmate.app import Feed, Outcome, environment, run
 from deskmate.core.agent.entries import Did, Hooked
 from deskmate.testing import Say, Use
 from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.team_scripts import in_turn, member_of, run_command, spawn, write_file
 from deskmate.trust.approvals import Trust, survey
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level
 from tests.scenarios.app_harness import SOON, AppHarness
+from tests.scenarios.team.test_own_trees import git
+from tests.scenarios.test_hook_kills import deskmate
+from tests.scenarios.test_hook_kills import environ as deskmate_environ
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("hooks", "trust")]
 
@@ -145,3 +149,32 @@ async def test_hooks_of_an_agent_file_of_a_project_run_in_the_sandbox_once_it_is
     assert harness.files.get("guarded") == ("Bash\n" if trusted else None)
     assert {"dropped", "started"}.isdisjoint(harness.files)
     assert not (harness.place.parent / "outside").exists()
+
+
+@pytest.mark.behaviour("worktree")
+async def test_hooks_of_a_project_run_in_the_copy_of_a_teammate_in_its_own_process(tmp_path: Path) -> None:
+    harness = AppHarness.at(tmp_path / "work", tmp_path / "home")
+    if find_sandbox(harness.home / "state", environ=environment()).level is not Level.BUBBLEWRAP:
+        pytest.skip("no bubblewrap here")
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=U", "-c", "user.email=u@e", "commit", "-qm", "One"]):
+        git(harness.place, *words)
+    guard = "pwd > told; test $CLAUDE_PROJECT_DIR = $PWD || exit 1; touch {0}/escaped; jq -r .tool_name >> told; exit 2"
+    hook = {"type": "command", "command": guard.format(harness.place)}
+    (harness.place / ".claude").mkdir()
+    (harness.place / ".claude/settings.json").write_text(
+        json.dumps({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}})
+    )
+    scripts = {
+        "lead": in_turn(Say(calls=[spawn("ann", isolation="own")]), Say("Waiting."), Say("All done.")),
+        "ann": in_turn(Say(calls=[write_file("a.txt")]), Say(calls=[run_command("cat told")]), then=Say("I may not.")),
+    }
+    async with FakeProvider(lambda asked: scripts[member_of(asked)](asked)) as provider:
+        env = deskmate_environ(harness, provider)
+        assert await deskmate(harness.place, env, "trust", "--yes") == 0
+        options = ("--permission-mode", "dontAsk", "--launcher", "process")
+        assert await deskmate(harness.place, env, "run", "Go.", *options) in (0, 4)
+        told = [block.text for asked in provider.requests if member_of(asked) == "ann" for block in asked.results]
+    tree, tool = next(text for text in told if "/ann" in text).split()[:2]
+    assert (Path(tree).name, tool) == ("ann", "Write")
+    assert any("PreToolUse hook refused it" in text for text in told)
+    assert {"escaped", "a.txt"} & {path.name for path in harness.place.iterdir()} == set()
