@@ -7,6 +7,7 @@ The answer of a run has the words of all its turns, even if a turn only says tha
 tell such words from a report that was followed by one more message, and losing a report is worse than an extra line.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deskmate.core.agent.entries import Entry, Heard, Said, Started
@@ -15,6 +16,8 @@ from deskmate.core.log.names import USER
 from deskmate.core.team.messages import read_envelope, wakes
 
 Numbered = tuple[int, Entry]
+_NOTE = re.compile(r"^#team[ \t]+(\S.*)$", re.MULTILINE)
+_MOST_OF_NOTE = 500
 
 
 def answer(entries: Sequence[Numbered], after: int = 0) -> str:
@@ -34,6 +37,18 @@ def last_answer(entries: Sequence[Numbered]) -> str:
                 break
             turn.insert(0, entry)
     return _answer(turn).strip()
+
+
+def proposed_notes(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the notes for later teams that the answers of a lead propose, each once. Later answers move none of them.
+
+    They become part of the prompts of later teams. What a lead writes may come from a file or a page that wants to give
+    orders there, so only the user keeps one. A line with characters that a person cannot see is none, and neither is a
+    very long one.
+    """
+    answers = [entry.text for entry in entries if isinstance(entry, Said) and not entry.calls]
+    lines = [line.strip() for text in answers for line in _NOTE.findall(text)]
+    return tuple(dict.fromkeys(line for line in lines if line.isprintable() and len(line) <= _MOST_OF_NOTE))
 
 
 def asked_at(entries: Sequence[Numbered]) -> int:

@@ -22,7 +22,7 @@ from deskmate.core.agent.entries import (
     Took,
 )
 from deskmate.core.team.messages import Broadcast, Envelope, Plain
-from deskmate.faces.common.items.entry_items import ItemHistory
+from deskmate.faces.common.items.entry_items import ItemHistory, items_of
 from deskmate.faces.common.items.mail_items import MailItem
 from deskmate.faces.common.items.transcript_items import (
     CallItem,
@@ -220,3 +220,11 @@ def test_a_task_is_called_completed_only_once_it_is(ok: bool, title: str) -> Non
     entries: list[Entry] = [asked, Began(calls=("alice:1.0",)), Did(call="alice:1.0", text="so", ok=ok)]
     titles = [call_after(*entries[:count]).title for count in (1, 2, 3)]
     assert titles == ["completing #3 …", "completing #3 …", title]
+
+
+def test_notes_that_a_lead_proposes_are_shown_with_the_command_that_keeps_them() -> None:
+    proposes = Said(text="Done.\n#team Use tabs.")
+    *_, shown = items_of("lead", 7, proposes, {})
+    assert shown == NoticeItem("7/notes", "proposes a note for later teams", "To see and keep it: /memory keep")
+    assert [type(item) for item in items_of("alice", 7, proposes, {})] == [WordsItem]
+    assert [type(item) for item in items_of("lead", 7, Said(text="#teams are nice"), {})] == [WordsItem]

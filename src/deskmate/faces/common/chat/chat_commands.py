@@ -72,8 +72,8 @@ _CONVERSATION = (
     ChatCommand("init", "/init [WORDS]", "let the lead write or improve AGENTS.md", most=None),
     ChatCommand(
         "memory",
-        "/memory [edit] [SCOPE]",
-        "show the notes that new teams get and where they are, or edit them; SCOPE: user, project or team",
+        "/memory [edit|keep] [SCOPE|N]",
+        "show the notes that new teams get, edit those of a SCOPE (user, project, team), or keep one of the lead's",
         most=2,
     ),
     ChatCommand("run", "/run", "run the shell commands of the custom command that waits, and send it"),

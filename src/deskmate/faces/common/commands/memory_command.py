@@ -1,4 +1,4 @@
-"""/memory: the notes that new teams get, shown and edited."""
+"""/memory: the notes that new teams get, shown and edited, and those that a lead proposes."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from deskmate.core.agent.answer import proposed_notes
+from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused
 from deskmate.faces.common.chat.user_commands import SCOPES
 from deskmate.faces.common.terminal_text import exact
@@ -20,9 +22,11 @@ _ABOUT = {
     "team": "of the teams of this workspace",
 }
 _SHOWN_LINES = 5
+_MOST_PROPOSED = 9
 _WAYS = (
     "To add one: #user NOTE, # NOTE or #team NOTE. To see all of one: /memory team. To edit one: /memory edit team",
     "New teams get these notes when they start. A team keeps those that it started with",
+    "To see and keep notes that the lead proposes: /memory keep",
 )
 
 
@@ -30,10 +34,12 @@ async def memory_lines(
     session: "TeamSession", words: list[str], edit: Callable[[str], Awaitable[str]] | None
 ) -> list[str]:
     """Carry out /memory and return the lines to show. `edit`: opens a text in an editor. Raises Refused."""
+    if words[:1] == ["keep"]:
+        return await _kept(session, words[1:])
     edits = words[:1] == ["edit"]
     scopes = words[1:] if edits else words
     if len(scopes) > 1 or any(scope not in SCOPES for scope in scopes):
-        raise Refused("Usage: /memory [edit] [user|project|team]")
+        raise Refused("Usage: /memory [edit] [user|project|team], or /memory keep [NUMBER]")
     if edits:
         return await _edited(session, scopes[0] if scopes else "project", edit)
     if scopes:
@@ -46,6 +52,25 @@ async def memory_lines(
         more = [f"  … {len(shown) - _SHOWN_LINES:,} more lines"] if len(shown) > _SHOWN_LINES else []
         lines += [_head(kept), *(f"  {exact(line)}" for line in shown[:_SHOWN_LINES]), *more]
     return [*lines, *_WAYS]
+
+
+async def _kept(session: "TeamSession", words: list[str]) -> list[str]:
+    """Show the notes that the lead proposes, or keep one of them by its number, which never changes."""
+    from deskmate.trust.user_notes import NotesScope, add_note
+
+    there = (await _notes(session, "team")).text
+    proposed = proposed_notes([entry for _, entry in await session.entries(LEAD)])
+    fresh = {str(number): note for number, note in enumerate(proposed, 1) if note not in there}
+    if not fresh:
+        raise Refused("The lead proposes no note that is not kept yet")
+    if not words:
+        lines = [f"  {number}  {note}" for number, note in list(fresh.items())[-_MOST_PROPOSED:]]
+        return ["The lead proposes these notes for later teams:", *lines, "To keep one: /memory keep NUMBER"]
+    if words[0] not in fresh:
+        raise Refused(f"There is no proposed note {exact(words[0])[:20]}", "To see them: /memory keep")
+    note = f"{fresh[words[0]]} (from team {session.team})"
+    added = await to_thread.run_sync(add_note, NotesScope.TEAM, note, session.settings, session.workspace)
+    return [f"kept in {added.path}: {note}", "New teams get it when they start. To change it: /memory edit team"]
 
 
 async def _notes(session: "TeamSession", scope: str) -> "KeptNotes":

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from deskmate.core.agent import entries
+from deskmate.core.agent.answer import proposed_notes
 from deskmate.core.agent.teams.addresses import from_team
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, call_id
@@ -178,6 +179,9 @@ def _said(member: str, number: int, entry: entries.Said) -> Iterator[TranscriptI
                 yield ThoughtItem(key, words.strip("\n"))
             case {"type": "call", "index": int(place)} if 0 <= place < len(calls):
                 yield calls[place]
+    if member == LEAD and (notes := proposed_notes([entry])):
+        what = "a note" if len(notes) == 1 else f"{len(notes)} notes"
+        yield NoticeItem(f"{number}/notes", f"proposes {what} for later teams", "To see and keep it: /memory keep")
     if entry.stopped and not entry.unfinished:
         yield NoticeItem(f"{number}/end", "(interrupted)", minor=True)
 
