@@ -2,10 +2,11 @@
 
     python -m deskmate.testing.kill_runs mail --messages 20000 --kills 1000
     python -m deskmate.testing.kill_runs claims --tasks 1000 --kills 200
+    python -m deskmate.testing.kill_runs mail --server postgres --server-kills 20
 
 Each process is a fork that runs one member with the product's own code until its share is done. SIGKILL ends it at
-any moment, and it is started again. Code that shares nothing with the product then reads the files, and
-`run_history` checks them.
+any moment, and it is started again. With a server, that is killed and started again, too. Code that shares nothing with
+the product then reads the files or the database, and `run_history` checks what it finds.
 """
 
 import argparse
@@ -16,17 +17,16 @@ import signal
 import sys
 import tempfile
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from deskmate.core.log.names import mail
+from deskmate.core.log.names import BOARD, log, mail
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask
@@ -38,10 +38,10 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.engines.engine import TeamStore
 from deskmate.testing.run_history import Recorder, check_claims, check_mail, load, sends
+from deskmate.testing.servers.storm_place import TEAM, StormPlace, StormServer, new_server
 
-TEAM = "storm"
 Job = Callable[[], None]
 
 
@@ -58,6 +58,7 @@ class KillCount:
     inverted: int
     violations: int
     examples: tuple[str, ...]
+    server_kills: int = 0
 
     @property
     def clean(self) -> bool:
@@ -68,19 +69,26 @@ class KillCount:
 # -- killing --------------------------------------------------------------------------------------
 
 
-def storm(jobs: Mapping[str, Job], kills: int, rng: random.Random) -> int:
+def storm(
+    jobs: Mapping[str, Job], kills: int, rng: random.Random, server: StormServer | None = None, server_kills: int = 0
+) -> int:
     """Run each job in its own process until it ends by itself, and kill random ones until `kills` are done.
 
-    Returns how many kills hit. A job that fails by itself ends the storm with RuntimeError. Call this from a process
-    without threads, because it forks.
+    Meanwhile the server is killed and started again `server_kills` times. Returns how many kills of processes hit. A
+    job that fails by itself ends the storm with RuntimeError. Call this from a process without threads, because it
+    forks.
     """
     running = {_fork(job): name for name, job in jobs.items()}
-    done = 0
+    done, downs = 0, 0
     try:
         while running:
             if done < kills:
                 time.sleep(rng.expovariate(1 / 0.008))
                 os.kill(rng.choice(list(running)), signal.SIGKILL)
+            if server is not None and downs < server_kills and done * server_kills >= (downs + 1) * kills - kills // 2:
+                server.kill()
+                server.start()
+                downs += 1
             for pid, code in _ended(block=done >= kills):
                 name = running.pop(pid)
                 if code == -signal.SIGKILL:
@@ -123,22 +131,34 @@ def _ended(*, block: bool) -> Iterator[tuple[int, int]]:
 # -- mail -----------------------------------------------------------------------------------------
 
 
-def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers: int, seed: int) -> KillCount:
+def mail_storm(
+    folder: Path,
+    *,
+    messages: int,
+    kills: int,
+    senders: int,
+    hearers: int,
+    seed: int,
+    server: StormServer | None = None,
+    server_kills: int = 0,
+) -> KillCount:
     """Let `senders` write to `hearers` while both are killed. Return what was lost, doubled or out of order."""
+    place = StormPlace(folder, server)
     writing, hearing = [f"s{index}" for index in range(senders)], [f"h{index}" for index in range(hearers)]
-    _found(folder, [*writing, *hearing])
+    _found(place, [*writing, *hearing])
     each = messages // senders // hearers
-    jobs = {name: _job(_send, folder, name, each * hearers, hearing) for name in writing}
-    jobs |= {name: _job(_hear, folder, name, each * senders) for name in hearing}
+    jobs = {name: _job(_send, place, name, each * hearers, hearing) for name in writing}
+    jobs |= {name: _job(_hear, place, name, each * senders) for name in hearing}
     began = time.monotonic()
-    killed = storm(jobs, kills, random.Random(seed))
-    return mail_toll(folder, hearing, each * senders, kills=killed, seconds=time.monotonic() - began)
+    killed = storm(jobs, kills, random.Random(seed), server, server_kills)
+    toll = mail_toll(place, hearing, each * senders, kills=killed, seconds=time.monotonic() - began)
+    return replace(toll, server_kills=server_kills)
 
 
-def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds: float) -> KillCount:
-    """Return the result of a mail storm from its files. `due`: what each hearer should have heard."""
-    heard = {name: _heard(folder, name) for name in hearers}
-    sent, doubtful = sends(load(sorted(folder.glob("*.history"))))
+def mail_toll(place: StormPlace, hearers: list[str], due: int, *, kills: int, seconds: float) -> KillCount:
+    """Return the result of a mail storm from its records. `due`: what each hearer should have heard."""
+    heard = {name: _heard(place, name) for name in hearers}
+    sent, doubtful = sends(load(sorted(place.folder.glob("*.history"))))
     found = check_mail(sent, heard, doubtful)
     missing = sum(max(0, due - len(messages)) for messages in heard.values())
     return KillCount(
@@ -154,11 +174,11 @@ def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds
     )
 
 
-async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None:
+async def _send(place: StormPlace, name: str, share: int, hearers: list[str]) -> None:
     """Send the rest of this sender's share. The message in doubt is sent again under its id."""
-    recorder = Recorder(folder / f"{name}.history", name)
+    recorder = Recorder(place.folder / f"{name}.history", name)
     doubtful, done = dict(recorder.in_doubt), recorder.count - len(recorder.in_doubt)
-    with _opened(folder) as store:
+    with _opened(place) as store:
         writer = LogWriter(store, SystemClock())
         mailbox = Mailbox(name, writer, Roster(writer))
         for ordinal in range(done, share):
@@ -169,9 +189,9 @@ async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None
             recorder.ok(op)
 
 
-async def _hear(folder: Path, name: str, due: int) -> None:
+async def _hear(place: StormPlace, name: str, due: int) -> None:
     """Hear mail until everything due has been heard."""
-    with _opened(folder) as store:
+    with _opened(place) as store:
         async with store.hold(name, f"process {os.getpid()}", wait=True):
             writer = LogWriter(store, SystemClock())
             mailbox, transcript = Mailbox(name, writer, Roster(writer)), await Transcript.load(writer, name)
@@ -180,38 +200,41 @@ async def _hear(folder: Path, name: str, due: int) -> None:
                     await store.changed({mail(name): transcript.memory.cursors.get(mail(name), 0)})
 
 
-def _heard(folder: Path, name: str) -> list[tuple[str, str, int]]:
+def _heard(place: StormPlace, name: str) -> list[tuple[str, str, int]]:
     """Return what a transcript says was heard, without using the product's code."""
     found: list[tuple[str, str, int]] = []
-    for entry in raw_records(folder / ".teams" / TEAM / f"{name}_transcript.jsonl"):
+    for entry in place.records(log(name)):
         found += [(m["id"], m["sender"], int(m["content"].split()[0])) for m in entry.get("mail", [])]
     return found
-
-
-def raw_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a stream file with a valid checksum, without using the product's code."""
-    for line in path.read_bytes().split(b"\n"):
-        head, found, seal = line.rpartition(b',"crc":"')
-        if found and seal[8:] == b'"}' and zlib.crc32(head) == int(seal[:8], 16):
-            yield json.loads(line)
 
 
 # -- claims ---------------------------------------------------------------------------------------
 
 
-def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int) -> KillCount:
+def claim_storm(
+    folder: Path,
+    *,
+    tasks: int,
+    kills: int,
+    workers: int,
+    seed: int,
+    server: StormServer | None = None,
+    server_kills: int = 0,
+) -> KillCount:
     """Let `workers` take and complete every task while they are killed. Return what was done twice or never."""
-    names = [f"w{index}" for index in range(workers)]
-    _found(folder, names, tasks)
+    place, names = StormPlace(folder, server), [f"w{index}" for index in range(workers)]
+    _found(place, names, tasks)
     began = time.monotonic()
-    killed = storm({name: _job(_work, folder, name) for name in names}, kills, random.Random(seed))
-    return claim_toll(folder, tasks, kills=killed, seconds=time.monotonic() - began)
+    jobs = {name: _job(_work, place, name) for name in names}
+    killed = storm(jobs, kills, random.Random(seed), server, server_kills)
+    toll = claim_toll(place, tasks, kills=killed, seconds=time.monotonic() - began)
+    return replace(toll, server_kills=server_kills)
 
 
-def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillCount:
-    """Return the result of a claim storm from its files."""
-    violations = check_claims(load(sorted(folder.glob("*.history"))))
-    claimed, done = (Counter(_tasks(folder, kind)) for kind in ("task_claimed", "task_completed"))
+def claim_toll(place: StormPlace, tasks: int, *, kills: int, seconds: float) -> KillCount:
+    """Return the result of a claim storm from its records."""
+    violations = check_claims(load(sorted(place.folder.glob("*.history"))))
+    claimed, done = (Counter(_tasks(place, kind)) for kind in ("task_claimed", "task_completed"))
     return KillCount(
         kind="claims",
         done=len(done),
@@ -225,10 +248,10 @@ def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillC
     )
 
 
-async def _work(folder: Path, name: str) -> None:
+async def _work(place: StormPlace, name: str) -> None:
     """Complete the task that a kill left open, then take and complete the lowest free task until there is none."""
-    recorder = Recorder(folder / f"{name}.history", name)
-    with _opened(folder) as store:
+    recorder = Recorder(place.folder / f"{name}.history", name)
+    with _opened(place) as store:
         writer = LogWriter(store, SystemClock())
         roster = Roster(writer)
         board, member = Board(writer, roster), (await roster.refresh()).members[name]
@@ -248,19 +271,18 @@ async def _work(folder: Path, name: str) -> None:
                 return
 
 
-def _tasks(folder: Path, kind: str) -> list[int]:
-    board = raw_records(folder / ".tasks" / TEAM / "board.jsonl")
-    return [event["task"] for event in board if event["type"] == kind]
+def _tasks(place: StormPlace, kind: str) -> list[int]:
+    return [event["task"] for event in place.records(BOARD) if event["type"] == kind]
 
 
 # -- around ---------------------------------------------------------------------------------------
 
 
-def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
+def _found(place: StormPlace, names: list[str], tasks: int = 0) -> None:
     """Create the team in a separate process, so that this one stays without threads."""
 
     async def found() -> None:
-        with _opened(folder) as store:
+        with _opened(place, create=True) as store:
             writer = LogWriter(store, SystemClock())
             roster = Roster(writer)
             board = Board(writer, roster)
@@ -270,16 +292,17 @@ def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
             for index in range(tasks):
                 await board.create("lead", NewTask(f"piece {index}"))
 
-    JsonlStore.open(folder, TEAM, create=True).close()
     storm({"founder": lambda: anyio.run(found)}, 0, random.Random(0))
 
 
-def _opened(folder: Path) -> closing[JsonlStore]:
-    return closing(JsonlStore.open(folder, TEAM))
+@contextmanager
+def _opened(place: StormPlace, *, create: bool = False) -> Iterator[TeamStore]:
+    with closing(place.engine()) as engine, closing(engine.open(TEAM, create=create)) as store:
+        yield store
 
 
-def _job(play: Callable[..., Any], folder: Path, *args: Any) -> Job:
-    return lambda: anyio.run(play, folder, *args)
+def _job(play: Callable[..., Any], place: StormPlace, *args: Any) -> Job:
+    return lambda: anyio.run(play, place, *args)
 
 
 def main() -> None:
@@ -292,16 +315,21 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8, help="how many run at once (mail: half of them send)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where the team lives (default: a new temporary folder)")
+    parser.add_argument("--server", choices=["postgres"], help="keep the team on a server of this kind")
+    parser.add_argument("--server-kills", type=int, default=0, help="how often the server is killed and started again")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        where = Path(folder)
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder, new_server(args.server) as server:
+        where, half = Path(folder), max(1, args.processes // 2)
+        way: dict[str, Any] = {
+            "kills": args.kills,
+            "seed": args.seed,
+            "server": server,
+            "server_kills": args.server_kills,
+        }
         if args.storm == "mail":
-            half = max(1, args.processes // 2)
-            toll = mail_storm(
-                where, messages=args.messages, kills=args.kills, senders=half, hearers=half, seed=args.seed
-            )
+            toll = mail_storm(where, messages=args.messages, senders=half, hearers=half, **way)
         else:
-            toll = claim_storm(where, tasks=args.tasks, kills=args.kills, workers=args.processes, seed=args.seed)
+            toll = claim_storm(where, tasks=args.tasks, workers=args.processes, **way)
     print(json.dumps(asdict(toll)))
     sys.exit(0 if toll.clean else 1)
 

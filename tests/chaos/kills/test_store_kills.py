@@ -20,6 +20,8 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import kill_runs
+from deskmate.testing.servers import storm_place
+from deskmate.testing.servers.storm_place import StormPlace
 
 SOAK = bool(os.environ.get("DESKMATE_SOAK"))
 MESSAGES, MAIL_KILLS = (20_000, 1_000) if SOAK else (4_800, 250)
@@ -69,13 +71,13 @@ def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     assert ended.stdout.strip() == "True", ended.stderr
     path = tmp_path / ".teams/storm/h0_transcript.jsonl"
     whole = path.read_bytes()
-    entries = list(kill_runs.raw_records(path))
+    entries = list(storm_place.raw_records(path))
     heard = [letter for entry in entries for letter in entry["mail"]]
     by_one = [letter for letter in heard if letter["sender"] == "s0"]
 
     def toll_of(letters: list[dict[str, object]]) -> tuple[int, int, int]:
         path.write_bytes(b"".join(_line({"type": "heard", "mail": [letter]}) for letter in letters))
-        toll = kill_runs.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0)
+        toll = kill_runs.mail_toll(StormPlace(tmp_path), ["h0"], 60, kills=0, seconds=0)
         assert not toll.clean
         return toll.lost, toll.doubled, toll.inverted
 
@@ -83,7 +85,7 @@ def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     assert toll_of([*heard, heard[3]])[1] == 1
     assert toll_of([by_one[1], by_one[0], *[letter for letter in heard if letter not in by_one[:2]]])[2] >= 1
     path.write_bytes(whole)
-    assert kill_runs.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0).clean
+    assert kill_runs.mail_toll(StormPlace(tmp_path), ["h0"], 60, kills=0, seconds=0).clean
 
 
 def _line(body: dict[str, object]) -> bytes:

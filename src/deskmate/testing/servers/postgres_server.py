@@ -75,6 +75,15 @@ class PostgresServer:
         self._process.stderr.read()
         self._process.stderr.close()
 
+    def bodies(self, team: str, stream: str) -> list[bytes]:
+        """Return the records of a stream, read with the server's own client."""
+        query = (
+            "SELECT r.body FROM deskmate.record r JOIN deskmate.stream s ON s.id = r.stream JOIN deskmate.team t"
+            f" ON t.id = s.team WHERE t.name = '{team}' AND s.name = '{stream}' ORDER BY r.number"
+        )
+        words = [str(self._programs / "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", self.url, "-c", query]
+        return subprocess.run(words, check=True, capture_output=True).stdout.splitlines()
+
     def close(self) -> None:
         """End the server."""
         if self._process is None or self._process.poll() is not None:

@@ -4,6 +4,7 @@ append   one function call. A record that is there already is found by its stamp
 decide   one transaction, in which the stream is locked: read, decide, append
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
@@ -15,11 +16,9 @@ from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.stores.engines.postgres.postgres_errors import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
-    PASSING,
+    FIRST_PATIENCE_SECONDS,
     SESSION,
     patiently,
-    told,
-    unavailable,
 )
 from deskmate.stores.engines.postgres.postgres_schema import SEAT, migrate
 from deskmate.stores.engines.postgres.postgres_session import PostgresSession
@@ -38,6 +37,7 @@ class PostgresBackend:
     def __init__(self, url: str, space: str, place: str) -> None:
         self._url, self._space, self._place = url, space, place
         self._pool: Pool | None = None
+        self._opening = asyncio.Lock()
         self._session = PostgresSession(place, self._connect)
         self._flushed: dict[tuple[int, str], int] = {}
 
@@ -48,27 +48,26 @@ class PostgresBackend:
         )
 
     async def _ready(self) -> Pool:
-        if self._pool is None:
-            try:
-                first = await self._connect()
-                try:
-                    await self._check(first)
-                finally:
-                    first.terminate()
-                self._pool = await asyncpg.create_pool(
-                    self._url,
-                    min_size=0,
-                    max_size=_MOST_CONNECTIONS,
-                    max_inactive_connection_lifetime=_IDLE_SECONDS,
-                    timeout=CONNECT_SECONDS,
-                    command_timeout=ANSWER_SECONDS,
-                    server_settings=SESSION,
-                )
-            except PASSING as error:
-                raise unavailable(self._place, error) from error
-            except asyncpg.PostgresError as error:
-                raise told(self._place, error) from error
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await patiently(self._place, self._open, FIRST_PATIENCE_SECONDS)
         return self._pool
+
+    async def _open(self) -> Pool:
+        first = await self._connect()
+        try:
+            await self._check(first)
+        finally:
+            first.terminate()
+        return await asyncpg.create_pool(
+            self._url,
+            min_size=0,
+            max_size=_MOST_CONNECTIONS,
+            max_inactive_connection_lifetime=_IDLE_SECONDS,
+            timeout=CONNECT_SECONDS,
+            command_timeout=ANSWER_SECONDS,
+            server_settings=SESSION,
+        )
 
     async def _check(self, connection: Connection) -> None:
         if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":

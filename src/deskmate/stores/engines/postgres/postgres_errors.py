@@ -1,6 +1,7 @@
 """Connections with timeouts, and trying again until a server that was restarted is back."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -14,6 +15,8 @@ T = TypeVar("T")
 CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 15.0
 # A restart or a failover takes some seconds. After that, somebody must look.
 PATIENCE_SECONDS = 20.0
+# A server that this process has not reached yet may not be there at all.
+FIRST_PATIENCE_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 # A client that vanished lets go after this: the server asks it three times. The server ends a decider that hangs.
 LEASE_SECONDS = 12
@@ -49,17 +52,25 @@ async def patiently(place: str, work: Callable[[], Awaitable[T]], patience: floa
 
     Raises StoreUnavailable after that, and the StoreError that other errors of the server stand for.
     """
-    until, pause = time.monotonic() + patience, _FIRST_PAUSE
+    began, pause = time.monotonic(), _FIRST_PAUSE
     while True:
         try:
             return await work()
         except PASSING as error:
-            if time.monotonic() + pause > until:
+            if time.monotonic() + pause > began + _patience_with(error, patience):
                 raise unavailable(place, error) from error
         except asyncpg.PostgresError as error:
             raise told(place, error) from error
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _patience_with(error: Exception, patience: float) -> float:
+    """Return for how many seconds to try again after an error."""
+    if isinstance(error, socket.gaierror):
+        return 0.0
+    # It said that it will be there soon.
+    return PATIENCE_SECONDS if isinstance(error, asyncpg.CannotConnectNowError) else patience
 
 
 def unavailable(place: str, error: BaseException) -> StoreUnavailable:
