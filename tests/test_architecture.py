@@ -49,7 +49,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app", "library"}),
 }
 
-CORE_THIRD_PARTY = frozenset({"pydantic"})
+CORE_THIRD_PARTY = frozenset({"pydantic", "cronsim"})
 
 # Core decides, others do.
 CORE_REFUSES = frozenset(

@@ -21,6 +21,7 @@ from deskmate.core.agent.rules import decide, end_of_run
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
 from deskmate.core.radar.overlaps import Overlap
+from deskmate.core.schedule import schedules
 from deskmate.core.team import members, messages, roster_fold, roster_records, spending, tasks
 from deskmate.stores.projections import config, task_file
 from tests.test_architecture import MAY_IMPORT
@@ -225,6 +226,7 @@ FORMATS = [
     Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage,)),
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
+    Format("schedule", schedules.KINDS, schedules.read_schedule_event),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt, Overlap)),
     Format(
         "transcript",

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deskmate.app.run_request import Teammate
-    from deskmate.app.runner import Outcome
     from deskmate.app.session import Session
     from deskmate.app.session_events import (
         Event,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         ToolReturned,
         TurnEnded,
     )
+    from deskmate.app.sessions.run_outcome import Outcome
     from deskmate.app.user_answers import Answer
     from deskmate.config.settings import Settings
     from deskmate.config.settings_loader import load_settings
@@ -152,7 +152,7 @@ _WHERE = {
     "ModelTrouble": "errors",
     "NewTask": "core.team.task_fields",
     "NoResult": "errors",
-    "Outcome": "app.runner",
+    "Outcome": "app.sessions.run_outcome",
     "Prompt": "core.prompt.prompts",
     "Question": "core.team.open_questions",
     "QuestionAsked": "app.session_events",

@@ -60,6 +60,7 @@ from deskmate.core.team.messages import (
     Plain,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     Undeliverable,
@@ -208,6 +209,7 @@ class Life:
                 ShutdownRequest(request_id=id_, content=words),
                 ShutdownResponse(request_id=id_, approve=approve, content=words),
                 PermissionResponse(request_id=id_, approve=approve, content=words),
+                Scheduled(schedule=1, content=words, due="now"),
                 Undeliverable(reason=words, original=self.rng.choice((lost, {"type": "odd"}))),
             )
         )

@@ -27,8 +27,15 @@ from deskmate.core.agent.entries import (
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
+from deskmate.core.schedule.schedules import (
+    ScheduleCreated,
+    ScheduleDeleted,
+    ScheduleDone,
+    ScheduleDue,
+    ScheduleSkipped,
+)
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.messages import Envelope, PermissionRequest, Plain, PlanRequest, SentImage
+from deskmate.core.team.messages import Envelope, PermissionRequest, Plain, PlanRequest, Scheduled, SentImage
 from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
@@ -48,6 +55,13 @@ SEEN = Envelope("user:1", "user", "lead", 1760000068.5, Plain(content="what is w
 ASKED = Envelope("alice:4.0", "alice", "lead", 1760000069.5, PlanRequest(request_id="alice:4.0", content="1. größer"))
 REQUEST = PermissionRequest(request_id="alice:5.0", tool="bash", arguments={"command": "make"}, reason="not allowed")
 QUESTION = Envelope("ask/alice:5.0", "alice", "user", 1760000070.5, REQUEST, "demo")
+BY_CLOCK = Envelope(
+    "schedule/2/1",
+    "user",
+    "lead",
+    1760000071.5,
+    Scheduled(schedule=2, content="Is the build green?", due="2026-11-19 09:00:00 CET", missed=1),
+)
 AT_HOME = Opened(request_id="lead:11.0", shake=Shake.SHUTDOWN, asked="alice")
 
 LEAD: list[Line] = [
@@ -121,11 +135,34 @@ ROSTER: list[Line] = [
     Joined(name="carol", shared_because="this repository has no commit yet", at=_AT + 5),
 ]
 
+SCHEDULE: list[Line] = [
+    ScheduleCreated(
+        schedule=1,
+        by="lead",
+        at=_AT,
+        cause="lead:3.0",
+        cron="0 9 * * 1-5",
+        zone="Europe/Berlin",
+        repeats=False,
+        content="Größe prüfen",
+        subject="Check",
+        missed="skip",
+    ),
+    ScheduleCreated(schedule=2, by="user", at=_AT + 1, every=600.0, zone="UTC", content="Is the build green?"),
+    ScheduleDue(schedule=2, due=_AT + 1201, missed=1, at=_AT + 1202),
+    ScheduleDone(schedule=2, times=1, at=_AT + 1202),
+    ScheduleSkipped(schedule=1, due=_AT + 9000, missed=1, at=_AT + 9500),
+    ScheduleDue(schedule=2, due=_AT + 9001, at=_AT + 9500),
+    ScheduleDone(schedule=2, times=2, task=4, flaw="'lead' left", at=_AT + 9500),
+    ScheduleDeleted(schedule=2, by="lead", at=_AT + 9600, cause="lead:9.0"),
+]
+
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "roster": ("teams/demo/roster.jsonl", ROSTER),
     "board": ("tasks/demo/board.jsonl", BOARD),
-    "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED]),
+    "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED, BY_CLOCK]),
+    "schedule": ("teams/demo/schedule.jsonl", SCHEDULE),
     "mail/user": ("teams/demo/user_inbox.jsonl", USER),
 }
 

@@ -44,6 +44,7 @@ from deskmate.core.team.messages import (
     Plain,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     Undeliverable,
@@ -196,6 +197,16 @@ MAIL: dict[str, tuple[str, str, Message]] = {
     "a request to leave": (LEAD, "bob", ShutdownRequest(request_id="lead:9.0", content="We are done.")),
     "a request to leave that cannot be refused": (LEAD, "bob", ShutdownRequest(request_id="lead:9.0", force=True)),
     "a teammate stays": ("bob", LEAD, ShutdownResponse(request_id="lead:9.0", approve=False, content="I am not done.")),
+    "a schedule of the user": (
+        USER,
+        LEAD,
+        Scheduled(schedule=1, content="Is the build green?", due="2026-11-19 09:00:00 CET"),
+    ),
+    "a schedule of the lead that was missed": (
+        LEAD,
+        LEAD,
+        Scheduled(schedule=2, content="Look at the queue.", due="2026-11-19 09:00:00 UTC", missed=3),
+    ),
     "mail that came back": (
         "bob",
         LEAD,

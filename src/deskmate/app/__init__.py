@@ -21,6 +21,7 @@ handover          what becomes of the work of teammates with their own trees
 image_files       images that the user sends: read and checked, then kept
 cleanup           removing teams
 migration         copying teams from one store to another
+clock             schedules, and the daemon that follows them
 rewind            going back: checkpoints of the files, and forks of a conversation
 
 Each name below is imported when it is first used, so that a command that only shows a board does not wait for
@@ -34,7 +35,8 @@ from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
     from deskmate.app.run_request import RunRequest
-    from deskmate.app.runner import Outcome, run
+    from deskmate.app.runner import run
+    from deskmate.app.sessions.run_outcome import Outcome
     from deskmate.app.teammate_process import TeammateRun, play
     from deskmate.config import (
         Settings,
@@ -108,7 +110,7 @@ _WHERE = {
     "seclude": "trust.known_secrets",
     "TeammateRun": "app.teammate_process",
     "play": "app.teammate_process",
-    "Outcome": "app.runner",
+    "Outcome": "app.sessions.run_outcome",
     "RunRequest": "app.run_request",
     "run": "app.runner",
     "Settings": "config",

@@ -15,7 +15,7 @@ from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
-from deskmate.config import Settings, environment
+from deskmate.config import Settings, environment, local_zone
 from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
@@ -40,6 +40,7 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
 from deskmate.runtime.events import Feed
 from deskmate.runtime.running_team import Keeper, keepers_of
+from deskmate.runtime.schedules.schedule_watch import ScheduleWatch
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
@@ -192,7 +193,10 @@ class TeamParts:
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
         trees, hooks = self._trees, merge_hooks_of(self.team_state, self.hooks)
-        return keepers_of(self.team_state, trees.target(), trees.unmerged(), self.settings.check, hooks)
+        kept = keepers_of(self.team_state, trees.target(), trees.unmerged(), self.settings.check, hooks)
+        # Schedules belong to the first team of a lead.
+        is_first = self.teams is not None and self.teams.first is self.team_state
+        return (*kept, ScheduleWatch(self.team_state)) if is_first else kept
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""
@@ -254,6 +258,7 @@ class TeamParts:
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
             custom_type=custom_type,
+            local_zone=local_zone,
         )
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:

@@ -18,8 +18,9 @@ from typing import NoReturn, Protocol, TypeAlias
 
 from deskmate.app.build import TeamParts
 from deskmate.app.run_request import RunRequest
-from deskmate.app.runner import Outcome, founded, reopened
+from deskmate.app.runner import founded, reopened
 from deskmate.app.session import Answer, Session, session_with
+from deskmate.app.sessions.run_outcome import Outcome
 from deskmate.config import ModelSettings, Permission, Prices, Settings, environment
 from deskmate.core.agent.entries import Began, Said
 from deskmate.core.log.names import LEAD, call_id

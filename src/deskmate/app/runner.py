@@ -4,9 +4,9 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from anyio import CancelScope
 
@@ -19,6 +19,7 @@ from deskmate.app.parts.usable_types import logged_agent_types
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request
 from deskmate.app.sessions.abandoned_teams import give_up_abandoned
+from deskmate.app.sessions.run_outcome import End, Outcome
 from deskmate.app.team_files.team_set_up import resumed_request, set_up
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
@@ -28,18 +29,18 @@ from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.turn_results import edited_files, open_plan
 from deskmate.core.log.names import LEAD, agent_id, log, new_name
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Parked, Waiting, status_detail
 from deskmate.core.team.tasks import Task
 from deskmate.core.values import frozen
-from deskmate.errors import Held, Refused, RunStopped, StoreCorrupt, TeamRunning
+from deskmate.errors import Held, Refused, StoreCorrupt, TeamRunning
 from deskmate.models.chosen import Chosen
 from deskmate.models.retry import Retrying
 from deskmate.queries.member_view import entries_in
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
+from deskmate.runtime.schedules.schedule_watch import ScheduleWatch
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import TEAMS
@@ -52,68 +53,8 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 if TYPE_CHECKING:
     from deskmate.models.http.post_client import PostClient
 
-End: TypeAlias = Literal["answered", "planned", "asking", "parked", "interrupted"]
 GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)
-
-
-@frozen
-class Outcome:
-    """How a run ended: the answer, why it ended, and what it cost.
-
-    `planned`: the text is the lead's plan, which waits for the user's approval. `asking`: a question of a member waits
-    for an answer. `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`:
-    whether the team still exists. A team that was begun here and that no model ever answered is removed. `dismissed`:
-    teammates that the lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
-    `files`: what members changed with `write_file` and `edit_file`, by path. What commands changed is not included.
-    `result`: what the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result
-    may be None.
-    """
-
-    team: str
-    text: str
-    end: End
-    reason: str
-    steps: int
-    usage: Usage
-    cost: float | None
-    tasks: tuple[Task, ...] = ()
-    kept: bool = True
-    dismissed: tuple[str, ...] = ()
-    stopped: Mapping[str, str] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
-    result: Any = None
-    has_result: bool = False
-
-    @property
-    def unfinished(self) -> tuple[Task, ...]:
-        """The tasks that are not done."""
-        return tuple(task for task in self.tasks if task.status != "completed")
-
-    @property
-    def leaves_work(self) -> bool:
-        """Whether the run left unfinished work."""
-        return bool(self.unfinished or self.dismissed or self.stopped)
-
-    def checked(self) -> "Outcome":
-        """Return this outcome, or raise RunStopped if the lead could not finish."""
-        if self.end not in ("parked", "interrupted"):
-            return self
-        hint = "Fix that, then continue with resume()." if self.kept else "Fix that, then run it again."
-        raise RunStopped(
-            f"Team '{self.team}' stopped before it finished. Its lead is {self.end}: {self.reason}", self, hint
-        )
-
-    def after(self, earlier: "Outcome") -> "Outcome":
-        """Return this outcome with what an earlier turn of the same run said, changed and spent."""
-        return replace(
-            self,
-            text="\n\n".join(filter(None, [earlier.text, self.text])),
-            steps=earlier.steps + self.steps,
-            usage=earlier.usage.plus(self.usage),
-            cost=None if earlier.cost is None or self.cost is None else earlier.cost + self.cost,
-            files=tuple(sorted({*earlier.files, *self.files})),
-        )
 
 
 async def run(request: RunRequest, feed: Feed) -> Outcome:
@@ -347,6 +288,7 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     team_state = team_parts.team_state
     team_state.feed.tell(TeamStarted(team_state.roster.state.team))
     await team_parts.check_transcript(team_parts.team, LEAD)
+    await ScheduleWatch(teams.first).act()
     async with team_parts.serving(), task_group() as tasks:
         agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
         await teams.play(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NoReturn
 from deskmate.app.build import TeamParts
 from deskmate.app.rewind.rewinding import Rewinder, rewinder_of
 from deskmate.app.run_request import RunRequest
-from deskmate.app.runner import Outcome, TurnStart, founded, reopened, seated, to_rest
+from deskmate.app.runner import TurnStart, founded, reopened, seated, to_rest
 from deskmate.app.session_events import Event, TurnEnded
+from deskmate.app.sessions.run_outcome import Outcome
 from deskmate.app.sessions.shown_team import ShownTeam
 from deskmate.app.sessions.team_session import TeamSession
 from deskmate.app.teams import Teams

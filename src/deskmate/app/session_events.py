@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import anyio
 
-from deskmate.app.runner import Outcome
+from deskmate.app.sessions.run_outcome import Outcome
 from deskmate.core.agent.entries import Did, Said
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.prompt.prompts import TextDelta, ThinkingDelta

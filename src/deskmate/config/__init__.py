@@ -1,6 +1,7 @@
 """Settings: from the user's file, the environment and flags. Later ones win.
 
 environment       the variables of this process
+local_zone        the time zone of this machine
 settings          what can be set, field by field
 providers         the providers of models, and how each is reached
 settings_loader   reads the settings and says what is wrong with them
@@ -11,6 +12,7 @@ Nothing else reads a settings file, and nothing here reads the workspace: a repo
 """
 
 from deskmate.config.environment import can_draw, environment, program_name, shell_name, wants_colour
+from deskmate.config.local_zone import local_zone
 from deskmate.config.model_choice import choose_fallback, choose_model
 from deskmate.config.providers import DEFAULT_MODELS, Provider, ProviderAccess
 from deskmate.config.settings import (
@@ -40,6 +42,7 @@ __all__ = [
     "environment",
     "load",
     "load_settings",
+    "local_zone",
     "overridden",
     "program_name",
     "shell_name",

@@ -7,6 +7,7 @@ merge_batches    how many tasks the merge queue checks at once, and which one a 
 picture_formats  pictures that models can see: their media type and their size in pixels
 log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow
+schedule         work by the clock
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 mcp              configured MCP servers, and what of theirs counts

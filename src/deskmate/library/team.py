@@ -17,9 +17,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from deskmate.app.run_request import RunRequest, Teammate
-from deskmate.app.runner import Outcome, founded, reopened
+from deskmate.app.runner import founded, reopened
 from deskmate.app.session import Session, attended, session_with
 from deskmate.app.session_events import Event, EventQueue, TurnEnded
+from deskmate.app.sessions.run_outcome import Outcome
 from deskmate.app.user_answers import Answer
 from deskmate.config import Settings, load_settings, overridden
 from deskmate.core.log.names import LEAD

@@ -16,6 +16,7 @@ from deskmate.ports.machine_ports import Workspace as Workspace
 from deskmate.ports.tool_ports import Background as Background
 from deskmate.ports.tool_ports import Delivered as Delivered
 from deskmate.ports.tool_ports import Mail as Mail
+from deskmate.ports.tool_ports import Schedules as Schedules
 from deskmate.ports.tool_ports import Tasks as Tasks
 from deskmate.ports.tool_ports import Tool as Tool
 from deskmate.ports.tool_ports import ToolContext as ToolContext

@@ -1,7 +1,7 @@
 """What the runtime lets a tool touch: `ToolContext`, and what is in it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
@@ -18,6 +18,9 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Task
 from deskmate.ports.machine_ports import MemberTree, Workspace
+
+if TYPE_CHECKING:
+    from deskmate.core.schedule.schedules import NewSchedule, Schedule, ScheduleState
 
 
 class Background(Protocol):
@@ -73,6 +76,25 @@ class Tasks(Protocol):
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
         """Delete a task and every edge to and from it."""
+
+
+class Schedules(Protocol):
+    """The schedules of the lead. Repeating the cause of a change does nothing."""
+
+    async def refresh(self) -> "ScheduleState":
+        """Read what is new and return the schedules."""
+
+    async def create(self, by: str, new: "NewSchedule", *, cause: str | None = None) -> "Schedule":
+        """Create a schedule; raise BadInput or Refused if its times are not possible."""
+
+    async def delete(self, by: str, schedule: int, *, cause: str | None = None) -> "Schedule":
+        """Delete a schedule; raise Refused with those that there are."""
+
+    def next_due(self, schedule: "Schedule") -> float | None:
+        """Return when a schedule is due next; None if never again."""
+
+    def moment_text(self, schedule: "Schedule", moment: float) -> str:
+        """Return a moment in the time zone of a schedule."""
 
 
 class Delivered(Protocol):
@@ -140,6 +162,10 @@ class ToolContext(Protocol):
     @property
     def home(self) -> tuple[RosterState, Mail] | None:
         """The roster of the lead's home and its mailbox there, while it leads another team."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules of the lead, which belong to its first team."""
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate, once per cause; raise Refused if the name is reserved or was used, or a cap is reached."""

@@ -38,6 +38,7 @@ class AgentParts:
     gets the team, its board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
     `custom_type`: the agent type of the agent, if a file describes it.
+    `local_zone`: the time zone of schedules that name none.
     """
 
     model: Model
@@ -57,6 +58,7 @@ class AgentParts:
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
     custom_type: str = ""
+    local_zone: Callable[[], str] = lambda: "UTC"
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
         """Return the tools to show to the model: those it can use in the work mode of this view."""

@@ -8,7 +8,7 @@ from deskmate.ports import Tool
 from deskmate.tools import background_tools, skill_tool
 from deskmate.tools.files import file_tools, search_tools
 from deskmate.tools.shell import bash
-from deskmate.tools.team import board_tools, exit_plan_mode, send_message, task_tool, team_tools
+from deskmate.tools.team import board_tools, exit_plan_mode, schedule_tools, send_message, task_tool, team_tools
 
 
 @cache
@@ -27,4 +27,5 @@ def _every(kind: AgentKind) -> Iterator[Tool]:
     yield from task_tool.tools()
     yield from team_tools.tools()
     yield from background_tools.tools()
+    yield from schedule_tools.tools()
     yield from skill_tool.tools()

@@ -45,6 +45,7 @@ from deskmate.core.team.messages import (
     Plain,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     Undeliverable,
@@ -277,6 +278,9 @@ BOBS_PLAN = ShownPlan("bob:2.0", "bob", "p")
         ("user", WORDS, {"owed": True, "pressed": True}),
         ("bob", PlanRequest(request_id="bob:2.0", content="p"), {"owed": True, "plans": {"bob": BOBS_PLAN}}),
         ("bob", Undeliverable(reason="left", original={}), {"owed": True}),
+        # What the clock says cuts nothing off, also in the name of the user.
+        ("user", Scheduled(schedule=1, content="look", due="now"), {"owed": True}),
+        ("lead", Scheduled(schedule=1, content="look", due="now"), {"owed": True}),
         ("bob", PermissionRequest(request_id="bob:2.0", tool="bash", arguments={}), {}),
         ("user", Interrupt(), {"interrupted": True, "pressed": True, "halted": True}),
         ("bob", Interrupt(), {}),

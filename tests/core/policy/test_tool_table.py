@@ -10,6 +10,7 @@ READING_BASE = {"read_file", "glob", "grep"}
 TASK = {"TaskCreate", "TaskGet", "TaskUpdate", "TaskList"}
 TEAM = {"Task", "TeamCreate", "TeamDelete"}
 BACKGROUND = {"TaskOutput", "TaskStop"}
+CLOCK = {"CronCreate", "CronList", "CronDelete"}
 REST = {"SendMessage", "Skill"}
 PLAN_TOOLS = {*READING_BASE, "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
 READ_ONLY_TYPES = ["Explore", "Plan"]
@@ -23,7 +24,7 @@ def traits_with(trait: str) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | REST, id="lead"),
+        pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | CLOCK | REST, id="lead"),
         pytest.param(AgentKind.TEAMMATE, BASE | TASK | REST, id="teammate"),
         pytest.param(AgentKind.SUBAGENT, BASE | {"Skill"}, id="subagent"),
     ],
@@ -64,7 +65,7 @@ def test_whoever_plans_only_reads_writes_mail_and_submits_its_plan(
 @pytest.mark.behaviour("tiers")
 def test_a_delegating_lead_keeps_the_tools_that_reach_others() -> None:
     delegating = tools_of(AgentKind.LEAD, "general-purpose", delegate=True)
-    assert set(delegating) == TASK | TEAM | BACKGROUND | {"SendMessage"}
+    assert set(delegating) == TASK | TEAM | BACKGROUND | CLOCK | {"SendMessage"}
 
 
 def test_a_delegating_lead_that_plans_can_still_submit_its_plan() -> None:
@@ -88,13 +89,13 @@ def test_an_unknown_agent_type_is_refused_with_the_known_ones(agent_type: str) -
 
 @pytest.mark.behaviour("tiers")
 def test_the_table_says_of_each_tool_what_it_does() -> None:
-    reading = {*READING_BASE, "TaskGet", "TaskList", "TaskOutput", "Skill"}
+    reading = {*READING_BASE, "TaskGet", "TaskList", "TaskOutput", "CronList", "Skill"}
     assert traits_with("reads") == reading
     assert traits_with("edits") == {"write_file", "edit_file"}
     assert traits_with("runs") == {"bash"}
     assert traits_with("repeatable") == {
         *reading,
-        *("TaskCreate", "TaskUpdate", "SendMessage", "ExitPlanMode", "Task"),
+        *("TaskCreate", "TaskUpdate", "SendMessage", "ExitPlanMode", "Task", "CronCreate", "CronDelete"),
     }
     assert traits_with("overlaps") == {*reading, "Task"}
 
@@ -110,6 +111,7 @@ def test_every_tool_is_in_the_table_under_its_own_name_and_one_home() -> None:
         "mail": {"SendMessage"},
         "team": TEAM,
         "background": BACKGROUND,
+        "clock": CLOCK,
         "skill": {"Skill"},
         "plan": {"ExitPlanMode"},
     }

@@ -52,6 +52,7 @@ ASKED = {Shake.SHUTDOWN: "bob", Shake.PLAN: "lead", Shake.PERMISSION: "user"}
 
 def one_of(kind: Any, request_id: str) -> Any:
     given: dict[str, Any] = {"request_id": request_id, "approve": True, "content": "c", "tool": "bash", "arguments": {}}
+    given |= {"schedule": 1, "due": "now"}
     needed = {"original": {}, "reason": "left"} if kind is Undeliverable else {}
     return kind.model_validate({key: given[key] for key in given if key in kind.model_fields} | needed)
 

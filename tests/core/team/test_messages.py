@@ -22,6 +22,7 @@ from deskmate.core.team.messages import (
     Plain,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     Undeliverable,
@@ -50,6 +51,7 @@ TABLE: list[tuple[Fact, bool, bool]] = [
     (PermissionResponse(request_id="alice:4.0", approve=True), False, False),
     (PermissionResponse(request_id="alice:4.0", approve=False, content="no"), False, False),
     (Interrupt(content="wait"), False, False),
+    (Scheduled(schedule=2, content="look", due="2026-11-19 09:00:00 CET", missed=1), True, True),
     (Undeliverable(reason="'bob' left", original={"type": "message", "content": "hi", "deep": [{}]}), True, True),
 ]
 MESSAGES = [message for message, _, _ in TABLE]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import GOAL_CAP, Outcome, RunRequest
-from deskmate.app.runner import End
+from deskmate.app.sessions.run_outcome import End
 from deskmate.config import Settings, load
 from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode

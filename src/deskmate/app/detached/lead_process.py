@@ -37,7 +37,8 @@ class LeadOrder(BaseModel):
     """What the process of a lead gets as the first line on its stdin.
 
     `settings`: override the file and the environment. `limits`: what the client asked for, which can only narrow them.
-    `continues`: continue the team, or the last one, instead of starting one.
+    `continues`: continue the team, or the last one, instead of starting one. `by_clock`: only because something is due,
+    so members that are parked or were interrupted do not continue.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -45,6 +46,7 @@ class LeadOrder(BaseModel):
     goal: str | None = None
     team: str | None = None
     continues: bool = False
+    by_clock: bool = False
     settings: dict[str, Any] = Field(default_factory=dict)
     limits: Project = Project()
 
@@ -124,11 +126,14 @@ def _started(line: bytes) -> StartedLead:
 # -- in the process of the lead -------------------------------------------------------------------
 
 
-async def run_detached(request: RunRequest, tell: Callable[[TeamSession], None]) -> str:
-    """Run a team until it has nothing left to do and asks nothing. Calls `tell` once it runs. Return its name."""
+async def run_detached(request: RunRequest, tell: Callable[[TeamSession], None], *, by_clock: bool = False) -> str:
+    """Run a team until it has nothing left to do and asks nothing. Calls `tell` once it runs. Return its name.
+
+    `by_clock`: let nobody continue that is parked or was interrupted.
+    """
     feed = Feed()
     async with attended(request, feed) as session:
-        if request.continues and not request.goal:
+        if request.continues and not request.goal and not by_clock:
             await _go_on(session)
         tell(session)
         turns = Turns(session)

@@ -48,6 +48,7 @@ from deskmate.core.team.messages import (
     PermissionResponse,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     read_envelope,
@@ -328,10 +329,12 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
         return memory
     hooks = memory.hooks.after_message(envelope, memory.number, owed=memory.owed)
     memory = replace(memory, hooks=hooks)
-    if sender in IN_CHARGE:
+    by_clock = isinstance(message, Scheduled)
+    # A lead that was interrupted or stopped by a cap must not wake itself.
+    if sender in IN_CHARGE and not (by_clock and sender == LEAD):
         memory = replace(memory, home=memory.home and replace(memory.home, reminded=None, dismissed=frozenset()))
         memory = replace(memory, interrupted=False, parked=None, steps=0, reminded=None, dismissed=frozenset())
-    return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
+    return replace(memory, owed=True, pressed=memory.pressed or (sender == USER and not by_clock))
 
 
 def _open(memory: Memory, request: OpenRequest) -> Memory:

@@ -176,6 +176,7 @@ def log(member: str) -> str:
 ROSTER = "roster"
 BOARD = "board"
 SPEND = "spend"
+SCHEDULE = "schedule"
 
 # The prefixes of the ids of background commands and subagents.
 COMMAND, SUBAGENT = "b", "a"
@@ -184,11 +185,13 @@ COMMAND, SUBAGENT = "b", "a"
 def split_stream(stream: str) -> tuple[str, str]:
     """Return a stream's kind and owner: `("mail", "bob")`, `("board", "")`; raise BadName for any other text."""
     kind, slash, owner = stream.partition("/")
-    if not slash and kind in (ROSTER, BOARD, SPEND):
+    if not slash and kind in (ROSTER, BOARD, SPEND, SCHEDULE):
         return kind, ""
     if slash and kind in ("mail", "log") and (_is_member(owner) or is_call(owner)):
         return kind, owner
-    raise BadName(f"{ascii(stream)[:80]} is not a stream. There are roster, board, spend, mail/<name> and log/<name>.")
+    raise BadName(
+        f"{ascii(stream)[:80]} is not a stream. There are roster, board, spend, schedule, mail/<name> and log/<name>."
+    )
 
 
 def split_seat(seat: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
-Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "skill", "plan", "mcp"]
+Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "clock", "skill", "plan", "mcp"]
 
 
 @frozen
@@ -54,6 +54,9 @@ _TABLE = (
     ToolTraits("Task", "team", repeatable=True, overlaps=True),
     _reading("TaskOutput", "background"),
     ToolTraits("TaskStop", "background"),
+    ToolTraits("CronCreate", "clock", repeatable=True),
+    _reading("CronList", "clock"),
+    ToolTraits("CronDelete", "clock", repeatable=True),
     _reading("Skill", "skill"),
     # Founding and closing a team move folders and take or release a seat, which is more than an append.
     ToolTraits("TeamCreate", "team"),
@@ -88,11 +91,11 @@ class AgentType(StrEnum):
 
 
 _HOMES: Mapping[AgentKind, frozenset[Home]] = {
-    AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill"}),
+    AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "clock", "skill"}),
     AgentKind.TEAMMATE: frozenset({"base", "task", "mail", "skill"}),
     AgentKind.SUBAGENT: frozenset({"base", "skill"}),
 }
-_DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background"})
+_DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background", "clock"})
 
 
 @cache

@@ -24,6 +24,7 @@ from deskmate.core.team.messages import (
     Plain,
     PlanRequest,
     PlanResponse,
+    Scheduled,
     ShutdownRequest,
     ShutdownResponse,
     Undeliverable,
@@ -127,6 +128,8 @@ def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
         case ShutdownResponse(content=content, request_id=id_, approve=approve):
             # The roster shows that a member left. Only a refusal has to be answered.
             return None if approve else (content, {"request_id": id_, "approve": _yes_or_no(approve)})
+        case Scheduled(content=content, schedule=schedule, due=due, missed=missed):
+            return content, {"schedule": str(schedule), "due": due, "missed": str(missed or "")}
         case Undeliverable(reason=reason, original=original):
             return f"Not delivered: {reason}. The message:\n{_returned(original)}", {}
         case PermissionRequest() | PermissionResponse() | Interrupt():

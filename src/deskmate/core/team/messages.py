@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, StrictBool
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt
 
 from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import USER, is_call, known_name
@@ -137,6 +137,16 @@ class Interrupt(Fact):
     content: str = ""
 
 
+class Scheduled(Fact):
+    """What its sender scheduled for now. `due`: that time, in words. `missed`: due times before it without effect."""
+
+    type: Literal["scheduled"] = "scheduled"
+    schedule: StrictInt
+    content: str
+    due: str
+    missed: StrictInt = 0
+
+
 class Undeliverable(Fact):
     """Mail that comes back complete, because its recipient left before hearing it."""
 
@@ -155,6 +165,7 @@ Message: TypeAlias = (
     | PermissionRequest
     | PermissionResponse
     | Interrupt
+    | Scheduled
     | Undeliverable
 )
 KINDS: tuple[type[Message], ...] = (
@@ -167,6 +178,7 @@ KINDS: tuple[type[Message], ...] = (
     PermissionRequest,
     PermissionResponse,
     Interrupt,
+    Scheduled,
     Undeliverable,
 )
 _read_message: Callable[[Json], Message | Foreign] = reader(*KINDS)
@@ -178,7 +190,7 @@ def wakes(message: Message) -> bool:
     A shutdown request does so only if a model must answer it. `decide` knows when.
     """
     match message:
-        case Plain() | Broadcast() | PlanRequest() | PlanResponse() | Undeliverable():
+        case Plain() | Broadcast() | PlanRequest() | PlanResponse() | Scheduled() | Undeliverable():
             return True
         case ShutdownResponse(approve=approve):
             return not approve

@@ -21,5 +21,6 @@ rewind            going back to an earlier point
 stores            migrate: teams in another store
 pages             web and export: teams in a browser
 plain             the plain chat, line by line
+clock             schedule and daemon: work by the clock
 detached          teams that nobody has a window on
 """

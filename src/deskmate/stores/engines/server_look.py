@@ -1,6 +1,6 @@
 """A team on a server, for people who look at it."""
 
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, log, mail
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, SCHEDULE, SPEND, log, mail
 from deskmate.core.log.records import Item
 from deskmate.errors import StoreError
 from deskmate.stores.engines.engine import DamageNote
@@ -37,7 +37,7 @@ class ServerLook:
 
     def member_streams(self) -> list[str]:
         """Return the mailboxes and transcripts of members and subagents."""
-        return [stream for stream in self._streams() if stream not in (ROSTER, BOARD, SPEND)]
+        return [stream for stream in self._streams() if stream not in (ROSTER, BOARD, SPEND, SCHEDULE)]
 
     def seats(self) -> list[str]:
         """Return the members whose seat is or was held."""

@@ -57,6 +57,7 @@ MESSAGES: tuple[Message, ...] = (
     messages.PermissionRequest(request_id="alice:1.0", tool="bash", arguments={"command": "ls"}, reason="a rule"),
     messages.PermissionResponse(request_id="alice:1.0", approve=True),
     messages.Interrupt(),
+    messages.Scheduled(schedule=2, content="Look.", due="now"),
     messages.Undeliverable(reason="bob left", original={"content": "go"}),
 )
 TITLES = {
@@ -69,6 +70,7 @@ TITLES = {
     "permission_request": ("permission request", 'bash {"command": "ls"}\na rule'),
     "permission_response": ("permission: yes", ""),
     "interrupt": ("interrupt", ""),
+    "scheduled": ("schedule 2", "Look."),
     "undeliverable": ("undeliverable", "bob left\ngo"),
 }
 

@@ -44,8 +44,9 @@ def carry_out(workspace: Path | None) -> int:
     stop_signals = StopSignals(report.note)
     with stop_signals.signals(), logging_to(report.note):
         try:
-            request = _consented(LeadOrder.told(line), workspace, report)
-            team = anyio.run(_run, request, report, stop_signals)
+            order = LeadOrder.told(line)
+            request = _consented(order, workspace, report)
+            team = anyio.run(_run, request, report, stop_signals, order.by_clock)
         except DeskmateError as error:
             report.fail(error)
             return UNUSABLE
@@ -67,10 +68,10 @@ def _consented(order: LeadOrder, workspace: Path | None, report: "_Report") -> R
     return request.with_consent(consent or NO_CONSENT)
 
 
-async def _run(request: RunRequest, report: "_Report", stop_signals: StopSignals) -> str | None:
+async def _run(request: RunRequest, report: "_Report", stop_signals: StopSignals, by_clock: bool) -> str | None:
     """Return the team, or None if the process was told to stop."""
     with anyio.CancelScope() as scope, stop_signals.stops(scope):
-        return await run_detached(request, report.begin)
+        return await run_detached(request, report.begin, by_clock=by_clock)
     return None
 
 

@@ -69,6 +69,13 @@ _SETTINGS = (
     ChatCommand("config", "/config", "show the settings, and where each is set", aliases=("settings",)),
 )
 _CONVERSATION = (
+    ChatCommand(
+        "loop",
+        "/loop [INTERVAL WORDS | off N]",
+        "tell the lead something again and again, such as every 10m; without words: show what is scheduled",
+        most=None,
+        aliases=("schedule",),
+    ),
     ChatCommand("init", "/init [WORDS]", "let the lead write or improve AGENTS.md", most=None),
     ChatCommand(
         "memory",

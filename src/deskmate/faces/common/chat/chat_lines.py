@@ -30,6 +30,7 @@ from deskmate.faces.common.commands.cell_lines import Lines, cell_lines, plain_l
 from deskmate.faces.common.commands.command_help import unknown_command
 from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPrompt
 from deskmate.faces.common.commands.look_commands import LookCommands
+from deskmate.faces.common.commands.loop_command import loop_lines
 from deskmate.faces.common.commands.memory_command import memory_lines
 from deskmate.faces.common.error_log import error_lines
 from deskmate.faces.common.handover.tree_reports import merge_lines
@@ -247,6 +248,8 @@ class Talk:
                 return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
             case "init":
                 return await self._send(await self._prepared(TypedCommand(command.name, rest.strip())))
+            case "loop":
+                return cell_lines(await loop_lines(self._session, rest))
             case "memory":
                 return cell_lines(await memory_lines(self._session, words, self._actions.edit))
             case "run":

@@ -105,6 +105,8 @@ def title_of(message: Message) -> str:
             return f"permission: {_answer(message.approve)}"
         case messages.Interrupt():
             return "interrupt"
+        case messages.Scheduled(schedule=schedule):
+            return f"schedule {schedule}"
         case messages.Undeliverable():
             return "undeliverable"
         case unreachable:

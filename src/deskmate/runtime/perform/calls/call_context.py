@@ -1,6 +1,7 @@
 """What a tool may touch while it runs one call."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
@@ -20,6 +21,9 @@ from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
+
+if TYPE_CHECKING:
+    from deskmate.runtime.schedules.schedule_list import ScheduleList
 
 RunSubagent = Callable[[str, str, AgentProfile], Awaitable[Result]]
 
@@ -80,6 +84,14 @@ class CallContext:
         """The roster of the lead's home and its mailbox there, while it leads another team."""
         home = self.parts.home_beside(self.team_state)
         return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
+
+    @property
+    def schedules(self) -> "ScheduleList":
+        """The schedules of the lead, which belong to its first team."""
+        from deskmate.runtime.schedules.schedule_list import ScheduleList
+
+        writer = (self.parts.home_beside(self.team_state) or self.team_state).writer
+        return ScheduleList(writer, self.parts.local_zone())
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
