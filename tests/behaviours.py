@@ -51,7 +51,7 @@ AGENT: dict[str, str] = {
     "tools-base": "bash, read_file, write_file, edit_file, glob, grep; bounded, whole groups ended, exit status told",
     "tools-safety": "file tools stay in the workspace, out of our folders; no edit of what was not read or has changed",
     "tools-errors": "an unknown tool, bad arguments, a crash in a tool are results the model reads; the loop goes on",
-    "models": "Anthropic's and OpenAI's wires, streamed; thinking kept; caching by a stable prefix; usage and cost",
+    "models": "wires of Anthropic, OpenAI (two), Gemini, streamed; thinking kept; caching by a stable prefix; usage",
     "providers": "several providers in one team, each with its own address, key and API; short names of models",
     "retry": "back-off with jitter, retry-after honoured, shown as waiting; then a fallback; then parked",
     "prompt": "one system prompt of identity, team, rules, notes, skills, environment; the same bytes each step",

@@ -16,7 +16,7 @@ from deskmate.core.team.status import Idle
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.errors import Refused
-from deskmate.models.wires import anthropic_request, openai_request
+from deskmate.models.wires.requests import anthropic_request, openai_request
 from deskmate.ports import Ran
 from deskmate.testing import Say, Use
 from tests.attacks.frame_reader import (

@@ -24,7 +24,7 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 from deskmate.core.team.tasks import Note, Task
-from deskmate.models.wires import anthropic_request, openai_request
+from deskmate.models.wires.requests import anthropic_request, openai_request
 from tests.attacks.frame_reader import (
     MAIL,
     NEWS,

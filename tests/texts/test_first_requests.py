@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.models.wires import anthropic_request, openai_request
+from deskmate.models.wires.requests import anthropic_request, openai_request
 from tests.texts.first_requests import FIRST, lines
 from tests.texts.golden import compare
 

@@ -14,7 +14,7 @@ Nothing else reads a settings file, and nothing here reads the workspace: a repo
 from deskmate.config.environment import can_draw, environment, program_name, shell_name, wants_colour
 from deskmate.config.local_zone import local_zone
 from deskmate.config.model_choice import choose_fallback, choose_model
-from deskmate.config.providers import DEFAULT_MODELS, Provider, ProviderAccess
+from deskmate.config.providers import DEFAULT_MODELS, Provider, ProviderAccess, split_effort
 from deskmate.config.settings import (
     MOST_CALLS,
     ModelSettings,
@@ -46,6 +46,7 @@ __all__ = [
     "overridden",
     "program_name",
     "shell_name",
+    "split_effort",
     "state_folder",
     "store_url",
     "wants_colour",

@@ -3,7 +3,7 @@
 import difflib
 
 from deskmate.config.environment import program_name
-from deskmate.config.providers import ALIASES, DEFAULT_MODELS, PRESETS, full_name
+from deskmate.config.providers import ALIASES, DEFAULT_MODELS, PRESETS, full_name, split_effort
 from deskmate.config.settings import Settings
 from deskmate.errors import BadSettings
 
@@ -38,7 +38,8 @@ def choose_fallback(settings: Settings) -> str | None:
 
 
 def _asked(wanted: str, settings: Settings) -> str:
-    model = _named(wanted, settings)
+    bare, effort = split_effort(wanted)
+    model, usual = split_effort(_named(bare, settings))
     name = full_name(model, settings.providers)
     if name is None:
         raise _unknown(model, settings)
@@ -54,7 +55,8 @@ def _asked(wanted: str, settings: Settings) -> str:
             f"There is no API key for {name}",
             f"Set {provider.key_env}, or `key` under [{table}] in {settings.file}.{own}",
         )
-    return name
+    effort = effort or usual
+    return f"{name}@{effort}" if effort else name
 
 
 def _named(model: str, settings: Settings) -> str:

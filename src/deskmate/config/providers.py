@@ -10,12 +10,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from deskmate.core.policy.passed_variables import is_passed
 from deskmate.core.values import frozen
 
-Wire: TypeAlias = Literal["anthropic", "openai"]
+Wire: TypeAlias = Literal["anthropic", "openai", "responses", "gemini"]
 
 # The model to use with a provider's key if none is named. Checked in 2026-11.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
 # They have tables of their own in the settings file.
 OWN_TABLES = tuple(DEFAULT_MODELS)
+
+Effort: TypeAlias = Literal["low", "medium", "high"]
+_EFFORT = re.compile(r"(.+)@(low|medium|high)")
 
 # Short names of models. `fast` is the small model of the first provider that can be used.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -40,6 +43,7 @@ class Preset:
 PRESETS: Mapping[str, Preset] = {
     "anthropic": Preset("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
     "openai": Preset("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "gemini": Preset("https://generativelanguage.googleapis.com", "GEMINI_API_KEY", "gemini"),
     "openrouter": Preset("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "groq": Preset("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "deepseek": Preset("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
@@ -50,7 +54,11 @@ PRESETS: Mapping[str, Preset] = {
     "lmstudio": Preset("http://localhost:1234/v1", is_local=True),
 }
 _NO_PRESET = Preset(None)
-_GUESSES = ((re.compile(r"claude"), "anthropic"), (re.compile(r"gpt|o[0-9]"), "openai"))
+_GUESSES = (
+    (re.compile(r"claude"), "anthropic"),
+    (re.compile(r"gpt|o[0-9]"), "openai"),
+    (re.compile(r"gemini"), "gemini"),
+)
 
 
 class Table(BaseModel):
@@ -100,7 +108,7 @@ class Provider(Table):
     key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
         None, description="the name of a variable that commands do not get, such as LAB_API_KEY"
     )
-    wire: Wire | None = Field(None, description="anthropic or openai")
+    wire: Wire | None = Field(None, description="anthropic, openai, responses or gemini")
     headers: Annotated[dict[str, str], AfterValidator(_headers)] = Field(
         {}, description='a table of HTTP headers, such as { x-team = "search" }'
     )
@@ -149,6 +157,12 @@ def key_variable(name: str, key_env: str | None) -> str:
     """Return the variable in which the key of a provider is."""
     known = PRESETS.get(name, _NO_PRESET).key_env
     return key_env or known or f"{re.sub('[^A-Z0-9]', '_', name.upper())}_API_KEY"
+
+
+def split_effort(model: str) -> tuple[str, str | None]:
+    """Return a model's name without its effort, and the effort: `sonnet@high` is `sonnet` and `high`."""
+    found = _EFFORT.fullmatch(model)
+    return (found[1], found[2]) if found else (model, None)
 
 
 def full_name(model: str, providers: Mapping[str, object]) -> str | None:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from deskmate.config.providers import (
     DEFAULT_MODELS,
     OWN_TABLES,
+    Effort,
     Provider,
     ProviderAccess,
     Table,
@@ -200,6 +201,7 @@ class Written(Table):
     max_member_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
+    effort: Effort | None = Field(None, description="low, medium or high")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
     isolation: Annotated[Isolation, Field(strict=False)] = Field(
         Isolation.AUTO, description=f"one of {', '.join(Isolation)}"

@@ -5,11 +5,11 @@ checked_model    ScriptedModel: says what a script tells it, and checks what it 
 scenario         Scenario: a whole team whose models follow scripts
 team_scripts     what such scripts are made of
 team_run         TeamRun: what the team did
-fake_provider    FakeProvider: a provider on this machine, in both wire formats
+fake_provider    FakeProvider: a provider on this machine, in all wire formats
 scripts          what it was Asked, and the scripts that answer
 provider_faults  what goes wrong on its wire
 http_server      the server under it
-formats          both wire formats, read and checked strictly
+formats          all wire formats, read and checked strictly
 literal          LiteralAgent: a model that knows nothing but its prompt
 servers          servers for tests of stores
 knowledge        what a model must be told, checked at every call

@@ -1,4 +1,4 @@
-"""FakeProvider: a provider on this machine, in both wire formats.
+"""FakeProvider: a provider on this machine, in all wire formats.
 
     async with FakeProvider([Say("hello")]) as provider:
         ...                                     # a client of provider.url
@@ -28,9 +28,10 @@ from typing import Any, Protocol, Self, TypeAlias
 from deskmate.core.prompt.prompts import Prompt, Usage
 from deskmate.errors import BadInput
 from deskmate.models.scripted import Say
-from deskmate.testing.formats import anthropic_format, openai_format
+from deskmate.testing.formats import anthropic_format, gemini_format, openai_format, responses_format
 from deskmate.testing.formats.conversations import flaws, unwelcome
 from deskmate.testing.formats.prefix_caches import Counted, ExplicitCache, ImplicitCache, tokens
+from deskmate.testing.formats.request_routes import route
 from deskmate.testing.http_server import MAX_BODY, HttpRequest, HttpServer, Response
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, violations
 from deskmate.testing.knowledge.team_logs import TeamLogs
@@ -66,14 +67,18 @@ class _Wire(Protocol):
 
 _Cache: TypeAlias = ExplicitCache | ImplicitCache
 
-_WIRES: Mapping[Format, _Wire] = {"anthropic": anthropic_format, "openai": openai_format}
+_WIRES: Mapping[Format, _Wire] = {
+    "anthropic": anthropic_format,
+    "openai": openai_format,
+    "responses": responses_format,
+    "gemini": gemini_format,
+}
 _JSON = {"content-type": "application/json"}
 _STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-_FORMATS: Mapping[str, Format] = {anthropic_format.PATH: "anthropic", openai_format.PATH: "openai"}
 
 
 class FakeProvider:
-    """A provider on this machine that follows a script: `{url}/v1/messages` and `{url}/v1/chat/completions`.
+    """A provider on this machine that follows a script. It has the APIs of Anthropic, OpenAI (both) and Gemini.
 
     `who` returns who asks. Without it, a script by agent uses the first of its keys that occurs in the system prompt.
     `faults`: by the number of the request, from 0. A reply that a fault cut off is given to the next request.
@@ -104,6 +109,8 @@ class FakeProvider:
         self._caches: dict[Format, ExplicitCache | ImplicitCache] = {
             "anthropic": ExplicitCache(),
             "openai": ImplicitCache(),
+            "responses": ImplicitCache(),
+            "gemini": ImplicitCache(),
         }
         self._logs = TeamLogs() if check else None
         self._uninformed: list[str] = []
@@ -134,15 +141,17 @@ class FakeProvider:
     # -- asked ------------------------------------------------------------------------------------
 
     def _respond(self, request: HttpRequest) -> Response:
-        format_ = _FORMATS.get(request.path)
-        if format_ is None or request.method != "POST":
+        found = route(request.path)
+        if found is None or request.method != "POST":
             return self._refuse("openai", 404, f"{request.method} {request.path}", ["nothing is here"])
+        format_ = found.format
         if request.body is None:
             return self._refuse(format_, 413, request.path, [f"the body is larger than {MAX_BODY} bytes"])
         try:
             body = json.loads(request.body)
         except (ValueError, RecursionError):
             return self._refuse(format_, 400, request.path, ["the body is not JSON"])
+        body = {**body, **found.told} if isinstance(body, dict) else body
         asked = Asked(len(self.requests), format_, request.headers, body, _WIRES[format_].read)
         self.requests.append(asked)
         self.usages.append(Usage())

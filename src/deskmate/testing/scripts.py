@@ -13,7 +13,7 @@ from deskmate.core.prompt.prompts import Prompt, ResultBlock, TextBlock, Told, U
 from deskmate.errors import BadInput
 from deskmate.models.scripted import Say
 
-Format: TypeAlias = Literal["anthropic", "openai"]
+Format: TypeAlias = Literal["anthropic", "openai", "responses", "gemini"]
 
 # -- replies -------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.errors import BadSettings
 from deskmate.models.wires.anthropic import AnthropicModel
-from deskmate.models.wires.anthropic_request import body_parts
+from deskmate.models.wires.requests.anthropic_request import body_parts
 from tests.models.in_process_provider import HELLO, KEY, LIMITS, Provider, all_of
 from tests.models.prompt_strategies import prompts
 from tests.models.sdk_types import closed

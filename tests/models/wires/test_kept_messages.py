@@ -22,7 +22,7 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
 )
 from deskmate.core.prompt.rendering import Rendered
-from deskmate.models.wires import anthropic_request, openai_request
+from deskmate.models.wires.requests import anthropic_request, openai_request
 from tests.core.random_histories import history
 
 HISTORIES = 10_000 if os.environ.get("DESKMATE_SOAK") == "1" else 150

@@ -21,7 +21,7 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.errors import ModelRejected
 from deskmate.models.wires.openai import OpenAIModel
-from deskmate.models.wires.openai_request import body_parts
+from deskmate.models.wires.requests.openai_request import body_parts
 from tests.models.in_process_provider import HELLO, KEY, LIMITS, Provider, all_of
 from tests.models.prompt_strategies import prompts
 from tests.models.sdk_types import closed

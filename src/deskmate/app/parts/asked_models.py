@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from deskmate.app.parts.provider_models import provider_model
-from deskmate.config import Settings, choose_fallback, choose_model, environment
+from deskmate.config import Settings, choose_fallback, choose_model, environment, split_effort
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.prompts import Usage
 from deskmate.errors import BadSettings
@@ -48,8 +48,10 @@ def client_of(settings: Settings, *, to_any: bool = False) -> "PostClient":
 
 
 def _secure(settings: Settings) -> bool:
-    names = filter(None, (choose_model(settings), choose_fallback(settings)))
-    return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
+    """Return whether any model of the settings is asked with TLS. Each member can have a model of another provider."""
+    names = [*filter(None, (choose_model(settings), choose_fallback(settings))), *settings.described_providers]
+    providers = [settings.provider_of(name) for name in names]
+    return not all((one.base_url or "").startswith("http://") for one in providers if one.reachable)
 
 
 def asked_model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
@@ -61,7 +63,7 @@ def asked_model(settings: Settings, client: "Poster", clock: Clock, name: str | 
 def _load_rest(settings: Settings) -> None:
     """Load what an answer needs and a request does not: the tools, and the prices."""
     tools_for(AgentKind.LEAD, ())
-    price(choose_model(settings), Usage(), settings.prices)
+    price(split_effort(choose_model(settings))[0], Usage(), settings.prices)
 
 
 def _model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:

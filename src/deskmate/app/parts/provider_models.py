@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from deskmate.config import Settings, choose_fallback, choose_model
+from deskmate.config import Settings, choose_fallback, choose_model, split_effort
 from deskmate.core.prompt.prompts import Usage
 from deskmate.errors import BadSettings
 from deskmate.models.model_limits import limits_of
@@ -16,7 +16,9 @@ OUTPUT_TOKENS = 32_000
 
 
 def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
-    """Return the model of a `provider:model`."""
+    """Return the model of a `provider:model`, which may end with its effort."""
+    name, effort = split_effort(name)
+    effort = effort or settings.effort
     model = name.partition(":")[2]
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
@@ -30,20 +32,33 @@ def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
     match at.wire:
         case "anthropic":
             # Import a wire format only if it is used.
-            from deskmate.models.wires.anthropic import AnthropicModel
+            from deskmate.models.wires.anthropic import LEAST_THINKING_TOKENS, AnthropicModel, thinking_budget
 
-            thinking = settings.thinking_tokens or 0
+            budget = thinking_budget(model, effort) if effort else 0
+            thinking = settings.thinking_tokens or budget
             limits = _limits(name, settings, thinking)
-            return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
+            if thinking == budget and thinking >= limits.output:
+                # A model with short answers thinks in the first half, if that is enough.
+                thinking = limits.output // 2 if limits.output // 2 >= LEAST_THINKING_TOKENS else 0
+            where |= {"limits": limits, "thinking_tokens": thinking, "effort": effort}
+            return AnthropicModel(client, model, key=key or "none", **where)
         case "openai":
             from deskmate.models.wires.openai import OpenAIModel
 
-            return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
+            return OpenAIModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+        case "responses":
+            from deskmate.models.wires.responses import ResponsesModel
+
+            return ResponsesModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+        case "gemini":
+            from deskmate.models.wires.gemini import GeminiModel
+
+            return GeminiModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
 
 
 def window_of(name: str, settings: Settings) -> int:
     """Return how many tokens fit into the context of a `provider:model`."""
-    return _known_limits(name, settings).window
+    return _known_limits(split_effort(name)[0], settings).window
 
 
 def _known_limits(name: str, settings: Settings) -> ModelLimits:
@@ -68,6 +83,7 @@ def check_model(settings: Settings) -> None:
 
 def check_price(name: str, settings: Settings) -> None:
     """Raise BadSettings if there is a cap on cost and the price of a model is not known."""
+    name, _ = split_effort(name)
     caps = {"--max-cost": settings.max_cost, "max_member_cost": settings.max_member_cost}
     set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
     if set_ and price(name, Usage(), settings.prices) is None:

@@ -14,11 +14,11 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.anthropic_request import body_parts
 from deskmate.models.wires.http_client import NO_HEADERS, answer
 from deskmate.models.wires.json_fields import count, inner, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
+from deskmate.models.wires.requests.anthropic_request import body_parts, thinking_budget
 from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
 from deskmate.ports import ModelLimits
@@ -33,11 +33,15 @@ _USAGE = {
 }
 
 
+__all__ = ["API_VERSION", "LEAST_THINKING_TOKENS", "AnthropicModel", "MessageFold", "thinking_budget"]
+
+
 class AnthropicModel:
     """A model of Anthropic, or of a server with the same Messages API.
 
-    `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default. `provider`: part
-    of its name. `key_env`: the variable for its key. `headers`: what each request has besides its own.
+    `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default. `effort`: how
+    much it thinks, for models that choose the number. `provider`: part of its name. `key_env`: the variable for its
+    key. `headers`: what each request has besides its own.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class AnthropicModel:
         base_url: str = "https://api.anthropic.com",
         limits: ModelLimits,
         thinking_tokens: int = 0,
+        effort: str | None = None,
         provider: str = "anthropic",
         key_env: str = "ANTHROPIC_API_KEY",
         headers: Mapping[str, str] = NO_HEADERS,
@@ -63,7 +68,8 @@ class AnthropicModel:
         url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
         self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
         self._headers = {"x-api-key": key, "anthropic-version": API_VERSION, **headers}
-        self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
+        self._client, self._model, self._limits = client, model, limits
+        self._thinking, self._effort = thinking_tokens, effort
 
     @property
     def name(self) -> str:
@@ -80,8 +86,10 @@ class AnthropicModel:
         most = prompt.most(self._limits.output)
         # A short answer has no room for thinking.
         thinking = self._thinking if self._thinking < most else 0
-        provider = self.name.partition(":")[0]
-        body = body_parts(prompt, self._model, max_tokens=most, thinking_tokens=thinking, provider=provider)
+        provider, effort = self.name.partition(":")[0], self._effort
+        body = body_parts(
+            prompt, self._model, max_tokens=most, thinking_tokens=thinking, effort=effort, provider=provider
+        )
         return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
 
 

@@ -10,9 +10,9 @@ from deskmate.errors import ModelTrouble
 from deskmate.models.http.post_client import Poster
 from deskmate.models.wires.http_client import NO_HEADERS, answer
 from deskmate.models.wires.json_fields import count, inner, objects, words
-from deskmate.models.wires.openai_request import body_parts
 from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
+from deskmate.models.wires.requests.openai_request import body_parts
 from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
 from deskmate.ports import ModelLimits
@@ -24,7 +24,8 @@ _AZURE = ".openai.azure.com"
 class OpenAIModel:
     """A model with the chat completions API. `provider`: part of its name. `key_env`: the variable for its key.
 
-    `headers`: what each request has besides its own. `origin`: where its settings come from, as in `SettingsOrigin`.
+    `effort`: how much it thinks, None for its own default. `headers`: what each request has besides its own.
+    `origin`: where its settings come from, as in `SettingsOrigin`.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class OpenAIModel:
         key: str | None,
         base_url: str = f"{_OPENAI}/v1",
         limits: ModelLimits,
+        effort: str | None = None,
         provider: str = "openai",
         key_env: str = "OPENAI_API_KEY",
         headers: Mapping[str, str] = NO_HEADERS,
@@ -46,7 +48,7 @@ class OpenAIModel:
         # OpenAI and Azure refuse the old name for newer models. Other servers know only the old one.
         is_openai = base_url.startswith(f"{_OPENAI}/") or (urlsplit(base_url).hostname or "").endswith(_AZURE)
         self._max_tokens_key = "max_completion_tokens" if is_openai else "max_tokens"
-        self._client, self._model, self._limits = client, model, limits
+        self._client, self._model, self._limits, self._effort = client, model, limits, effort
 
     @property
     def name(self) -> str:
@@ -61,7 +63,8 @@ class OpenAIModel:
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
-        body = body_parts(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
+        most_key, effort = self._max_tokens_key, self._effort
+        body = body_parts(prompt, self._model, max_tokens=most, max_tokens_key=most_key, effort=effort)
         return answer(self._client, self._at, self._headers, body, ChunkFold(self._at, prompt))
 
 

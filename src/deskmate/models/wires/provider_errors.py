@@ -24,7 +24,16 @@ EXCERPT_CAP = 200
 _KEY = re.compile(r"[!-~]*")
 _PASSING = frozenset({408, 409, 429})
 _DENIED = frozenset({401, 403})
-_OFFICIAL = frozenset({"api.anthropic.com", "api.openai.com", "openrouter.ai", "api.groq.com", "api.deepseek.com"})
+_OFFICIAL = frozenset(
+    {
+        "api.anthropic.com",
+        "api.openai.com",
+        "openrouter.ai",
+        "api.groq.com",
+        "api.deepseek.com",
+        "generativelanguage.googleapis.com",
+    }
+)
 
 # In an error's type, code or message: the prompt, or prompt and reply together, exceed the window.
 _TOO_LONG = (
@@ -32,6 +41,7 @@ _TOO_LONG = (
     "input is too long",
     "exceed context limit",
     "exceeds the context window",
+    "exceeds the maximum number of tokens",
     "context_length_exceeded",
     "maximum context length",
     "context length is only",

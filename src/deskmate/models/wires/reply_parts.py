@@ -1,4 +1,4 @@
-"""What both need to read a reply. The block types are in `core.prompt.prompts`."""
+"""What all need to read a reply. The block types are in `core.prompt.prompts`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

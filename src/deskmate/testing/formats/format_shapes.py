@@ -1,4 +1,4 @@
-"""What both require."""
+"""What all formats require."""
 
 import base64
 import re
@@ -9,6 +9,15 @@ from typing import Any
 from deskmate.core.picture_formats import picture_type
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+# The field of a request that contains the conversation, by format, and what it is a list of.
+CONVERSATIONS = {
+    "anthropic": ("messages", "message"),
+    "openai": ("messages", "message"),
+    "responses": ("input", "item"),
+    "gemini": ("contents", "content"),
+}
 
 
 def unknown_fields(place: str, value: Mapping[str, Any], known: Collection[str]) -> Iterator[str]:

@@ -66,10 +66,10 @@ def _spoken(message: Mapping[str, Any]) -> Iterator[Spoken]:
     if message.get("content"):
         yield TextBlock(_text(message["content"]))
     for call in message.get("tool_calls", ()):
-        yield CallBlock(call["id"], call["function"]["name"], *_arguments(call["function"]["arguments"]))
+        yield CallBlock(call["id"], call["function"]["name"], *arguments_in(call["function"]["arguments"]))
 
 
-def _arguments(raw: str) -> tuple[Mapping[str, Any], str]:
+def arguments_in(raw: str) -> tuple[Mapping[str, Any], str]:
     """Return the arguments of a call that was sent back, or {} and why they cannot be read."""
     try:
         found = json.loads(raw)
@@ -131,10 +131,11 @@ def _end(say: Say) -> str:
 
 def _call(answer: Answer, index: int, use: Use) -> dict[str, Any]:
     id_ = use.id or f"call_{answer.digest[:20]}{index:02d}"
-    return {"id": id_, "type": "function", "function": {"name": use.tool, "arguments": _raw(use)}}
+    return {"id": id_, "type": "function", "function": {"name": use.tool, "arguments": raw_arguments(use)}}
 
 
-def _raw(use: Use) -> str:
+def raw_arguments(use: Use) -> str:
+    """Return the arguments of a call as they are sent."""
     return json.dumps(use.arguments, ensure_ascii=False) if use.raw is None else use.raw
 
 
@@ -148,7 +149,7 @@ def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     for index, use in enumerate(say.calls):
         call = _call(answer, index, use)
         yield {"tool_calls": [{"index": index, **call, "function": {"name": use.tool, "arguments": ""}}]}
-        for text in answer.fragments(_raw(use)):
+        for text in answer.fragments(raw_arguments(use)):
             yield {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from deskmate.testing.formats.format_shapes import CONVERSATIONS
+
 # How many blocks a provider looks back from a breakpoint, including the breakpoint.
 LOOK_BACK = 20
 # A cache without breakpoints reads prefixes of at least this many tokens, in units of this many.
@@ -92,14 +94,16 @@ def _listed(content: Any) -> Any:
 
 
 class ImplicitCache:
-    """OpenAI's cache: the longest prefix that a request shares with an earlier one, in units."""
+    """The cache of OpenAI and Gemini: the longest prefix that a request shares with an earlier one, in units."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
 
     def count(self, body: Mapping[str, Any]) -> Counted:
         """Count a prompt and remember all of it."""
-        parts = [str(body["model"]), *map(_encode, body.get("tools", ())), *map(_encode, body["messages"])]
+        system = [body[field] for field in ("instructions", "systemInstruction") if field in body]
+        said = next(body[field] for field, _ in CONVERSATIONS.values() if field in body)
+        parts = [str(body["model"]), *map(_encode, [*body.get("tools", ()), *system, *said])]
         data = "\n".join(parts).encode()
         digest, units, read = b"", UNIT * _BYTES, 0
         for start in range(0, len(data), units):

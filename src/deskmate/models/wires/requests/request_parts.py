@@ -1,4 +1,4 @@
-"""What both need to write a request."""
+"""What all need to write a request."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from deskmate.core.prompt.prompts import Image, ThinkingBlock
 NOTHING = "(nothing)"
 NO_OUTPUT = "(no output)"
 
-# What both providers accept as the id and as the name of a call.
+# What all providers accept as the id and as the name of a call.
 _ID = re.compile("[A-Za-z0-9_-]{1,40}")
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 _NO_NAME = re.compile("[^A-Za-z0-9_-]")
@@ -31,16 +31,18 @@ def encode(value: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def body_of(fields: Mapping[str, Any], messages: Iterable[bytes | bytearray]) -> list[bytes | bytearray]:
+def body_of(
+    fields: Mapping[str, Any], messages: Iterable[bytes | bytearray], name: str = "messages"
+) -> list[bytes | bytearray]:
     """Return the body of a request, in parts: its fields, of which bytes are JSON already, and the messages.
 
-    `messages`: JSON with a comma after each message.
+    `messages`: JSON with a comma after each message. `name`: the field of the messages.
     """
     head = [
         encode(name) + b":" + (value if isinstance(value, bytes) else encode(value)) for name, value in fields.items()
     ]
     *parts, last = messages
-    return [b"".join([b"{", b",".join(head), b',"messages":[']), *parts, last.removesuffix(b",") + b"]}"]
+    return [b"".join([b"{", b",".join(head), b"," + encode(name) + b":["]), *parts, last.removesuffix(b",") + b"]}"]
 
 
 def wire_id(call: str) -> str:
@@ -63,9 +65,9 @@ def is_blank(text: str) -> bool:
     return not text.strip()
 
 
-def is_signed(thought: ThinkingBlock, provider: str) -> bool:
-    """Return whether a thought can be given back to a provider, which refuses what others signed."""
-    return bool(thought.signature) and thought.signer in ("", provider)
+def is_signed(thought: ThinkingBlock, *signers: str) -> bool:
+    """Return whether one of these signed a thought. A provider refuses what others signed."""
+    return bool(thought.signature) and thought.signer in signers
 
 
 def base64_of(image: Image, pictures: Mapping[str, bytes]) -> str:

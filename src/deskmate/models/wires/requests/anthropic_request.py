@@ -21,8 +21,8 @@ from deskmate.core.prompt.prompts import (
     Told,
     ToolSpec,
 )
-from deskmate.models.wires.kept_messages import KeptMessages, Message
-from deskmate.models.wires.request_parts import (
+from deskmate.models.wires.requests.kept_messages import KeptMessages, Message
+from deskmate.models.wires.requests.request_parts import (
     NO_OUTPUT,
     NOTHING,
     base64_of,
@@ -37,15 +37,25 @@ _CACHED_PASSAGES = 2
 # Checked in November 2026: these models need a thinking budget. Later models choose it themselves and refuse one.
 _BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 
+_BUDGETS = {"low": 4096, "medium": 10_000, "high": 24_000}
+
 
 def body_parts(
-    prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int, provider: str = "anthropic"
+    prompt: Prompt,
+    model: str,
+    *,
+    max_tokens: int,
+    thinking_tokens: int,
+    effort: str | None = None,
+    provider: str = "anthropic",
 ) -> list[bytes | bytearray]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(AnthropicMessages, provider)
     fields: Message = {"model": model, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:
         fields["thinking"] = _thinking(model, thinking_tokens)
+    if effort and not _BUDGETED.match(model):
+        fields |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     if prompt.tools:
         fields["tools"] = kept.tools(prompt.tools)
     if not is_blank(prompt.system):
@@ -55,6 +65,11 @@ def body_parts(
 
 def _thinking(model: str, tokens: int) -> Message:
     return {"type": "enabled", "budget_tokens": tokens} if _BUDGETED.match(model) else {"type": "adaptive"}
+
+
+def thinking_budget(model: str, effort: str) -> int:
+    """Return how many tokens a model thinks with an effort. 0 if it chooses the number itself."""
+    return _BUDGETS[effort] if _BUDGETED.match(model) else 0
 
 
 class AnthropicMessages(KeptMessages):
@@ -81,7 +96,8 @@ class AnthropicMessages(KeptMessages):
         match block:
             case TextBlock(text=text):
                 return [] if is_blank(text) else [_text(text)]
-            case ThinkingBlock() if not is_signed(block, self._provider):
+            # Old records do not say who signed. It was this API, because no other one was used for thoughts.
+            case ThinkingBlock() if not is_signed(block, self._provider, ""):
                 return []
             case ThinkingBlock(sealed=True, signature=data):
                 return [{"type": "redacted_thinking", "data": data}]

@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 
 from deskmate.core.prompt.prompts import Passage, Prompt, ResultBlock, TextBlock, ToolSpec
-from deskmate.models.wires.request_parts import encode
+from deskmate.models.wires.requests.request_parts import encode
 
 Message = dict[str, Any]
 

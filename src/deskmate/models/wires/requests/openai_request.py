@@ -7,11 +7,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from deskmate.core.prompt.prompts import CallBlock, Passage, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
-from deskmate.models.wires.kept_messages import KeptMessages, Message
-from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, body_of, is_blank, wire_id, wire_name
+from deskmate.models.wires.requests.kept_messages import KeptMessages, Message
+from deskmate.models.wires.requests.request_parts import (
+    NO_OUTPUT,
+    NOTHING,
+    base64_of,
+    body_of,
+    is_blank,
+    wire_id,
+    wire_name,
+)
 
 
-def body_parts(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> list[bytes | bytearray]:
+def body_parts(
+    prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str, effort: str | None = None
+) -> list[bytes | bytearray]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(OpenAIMessages, "")
     fields: Message = {
@@ -20,6 +30,8 @@ def body_parts(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: s
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    if effort:
+        fields["reasoning_effort"] = effort
     if prompt.tools:
         fields["tools"] = kept.tools(prompt.tools)
     return body_of(fields, kept.all(prompt))
