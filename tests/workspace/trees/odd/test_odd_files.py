@@ -66,6 +66,20 @@ def test_names_that_differ_only_in_case_are_different_files(tmp_path: Path) -> N
     assert all_files(root) == {b"A.txt": b"3\n", b"a.txt": b"4\n", b"Dir/x": b"5\n", b"dir/x": b""}
 
 
+def test_a_rename_that_changes_only_the_case_gets_through_on_a_disk_that_takes_both_names_for_one(
+    tmp_path: Path,
+) -> None:
+    root = new(tmp_path / "work", {"Readme.txt": b"one\n"})
+    git(root, "config", "core.ignoreCase", "true")
+    trip = RoundTrip(root)
+    assert isinstance(anyio.run(trip.merge, "git mv Readme.txt README.txt"), str)
+    # As on such a disk, the new name is there before git writes it, and is the same file.
+    os.link(root / "Readme.txt", root / "README.txt")
+    assert isinstance(trip.hand_over(), HandedOver)
+    assert [path.name for path in root.glob("*.txt")] == ["README.txt"]
+    assert status(root) == ""
+
+
 def test_kinds_of_files_get_through(tmp_path: Path) -> None:
     files = {"run": b"#!/bin/sh\n", "plain": b"x\n", "folder/a": b"a\n", "folder/b": b"b\n", "binary": b"\0\1"}
     root = new(tmp_path / "work", files)

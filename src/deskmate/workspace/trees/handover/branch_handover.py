@@ -255,7 +255,7 @@ class Handover:
         if why := not_writable(self._git, self._places.workspace, *files):
             return why
         if beside := checkout.in_the_way(*files):
-            return f"git ignores {listed(beside)}, and the merge would overwrite it"
+            return f"{listed(beside)} is there already and not in git, and the merge would overwrite it"
         self._branch.keep(_BEGUN, self._pair(tip, head[1]))
         how = "Fast-forward" if head[1] == tip else "Merge made by Deskmate"
         try:

@@ -118,13 +118,19 @@ class UserCheckout:
         return _names(os.fsdecode(self._git.data(*words)))
 
     def in_the_way(self, one: str, other: str) -> list[str]:
-        """Return what is on disk, and in no commit, where files would be written. Git would overwrite ignored files."""
+        """Return what is on disk, and in no commit, where files would be written. Git would overwrite ignored files.
+
+        On a disk that takes names which differ only in case for one, a file that is removed is not in the way.
+        """
         removed = self.differences(one, other, "D")
         found = set[str]()
         for name in self.differences(one, other, "A"):
             path = Path(name)
             above = [str(folder) for folder in path.parents if _is_file(self._root / folder)]
             found |= {*above, *([name] if os.path.lexists(self._root / path) else [])} - removed
+        if found and removed and self._git.settings().is_on("core.ignoreCase"):
+            gone = {name.casefold() for name in removed}
+            found = {name for name in found if name.casefold() not in gone}
         return sorted(found)
 
     def write(self, files: tuple[str, str], head: tuple[str, str], why: str) -> None:
