@@ -4,16 +4,21 @@ A step is one start of git, by whoever has it first on the PATH. The process tha
 clean up, and what it has started runs on.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
+import pytest
+
 # `before`: this git does nothing. `during`: it runs on alone. `after`: it has ended, and nobody hears how.
 # `torn`: it is killed too, at the first file that it puts in its place, so that its lock is left.
 Moment = Literal["before", "during", "after", "torn"]
 MOMENTS: tuple[Moment, ...] = get_args(Moment)
+# `halved`: it is killed too, as it is about to write into a file that it has just made.
+AnyMoment = Moment | Literal["halved"]
 
 _SCRIPT = """#!/bin/sh
 set -C
@@ -33,12 +38,21 @@ case $moment in
 before) kill -9 $pid; exit 1 ;;
 during) kill -9 $pid; exec {git} "$@" ;;
 after) {git} "$@"; status=$?; kill -9 $pid; exit $status ;;
-torn) kill -9 $pid; exec strace {fault} {git} "$@" ;;
+torn) kill -9 $pid; exec strace {rename} {git} "$@" ;;
+halved) kill -9 $pid; exec strace -P "$(cat {folder}/file)" {write} {git} "$@" ;;
 esac
 """
 
-_RENAMES = "rename,renameat,renameat2"
-_FAULT = f"-f -qq -o /dev/null -e trace={_RENAMES} -e inject={_RENAMES}:signal=SIGKILL:when=1"
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None and not os.environ.get("CI"), reason="strace is not installed"
+)
+
+
+def _killed_at(calls: str) -> str:
+    return f"-f -qq -o /dev/null -e trace={calls} -e inject={calls}:signal=SIGKILL:when=1"
+
+
+_FAULTS = {"rename": _killed_at("rename,renameat,renameat2"), "write": _killed_at("write")}
 
 
 class DeadlyGit:
@@ -48,16 +62,19 @@ class DeadlyGit:
         folder.mkdir()
         self._folder = folder
         git = shutil.which("git", path=environ["PATH"])
-        (folder / "git").write_text(_SCRIPT.format(folder=folder, git=git, fault=_FAULT))
+        (folder / "git").write_text(_SCRIPT.format(folder=folder, git=git, **_FAULTS))
         (folder / "git").chmod(0o755)
         self.environ = {**environ, "PATH": f"{folder}:{environ['PATH']}"}
         self.kill_at()
 
-    def kill_at(self, moment: Moment = "before", step: int = 0, *, parent: bool = True) -> None:
+    def kill_at(
+        self, moment: AnyMoment = "before", step: int = 0, *, parent: bool = True, file: Path | None = None
+    ) -> None:
         """Choose a step. Without one, nothing is killed.
 
-        The process that runs this git is killed, or if not `parent`, the one that `aim` names.
+        The process that runs this git is killed, or if not `parent`, the `victim`. `file`: for the moment `halved`.
         """
+        (self._folder / "file").write_text(str(file or ""))
         # What a killed process has started may still run git. It counts with those before.
         if (steps := self._folder / "steps").exists():
             steps.rename(self._folder / f"steps-{time.monotonic_ns()}")

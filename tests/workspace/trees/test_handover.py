@@ -1,5 +1,7 @@
 """The work of a team in the user's branch: never at the price of anything of the user's."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from deskmate.errors import Refused
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover, NotHandedOver, PendingWork
+from tests.workspace.trees.deadly_git import needs_strace
 from tests.workspace.trees.tree_repository import TreeRepository
 
 BRANCH = "deskmate/main"
@@ -358,3 +361,25 @@ def test_commands_for_another_folder_name_the_repository(repository: TreeReposit
     end = Handover(repository.places, "main", Path("/")).run()
     assert isinstance(end, NotHandedOver)
     assert subprocess.run(end.command, shell=True, cwd="/", capture_output=True, check=False).returncode == 0
+
+
+@needs_strace
+@pytest.mark.parametrize("starts_with_changes", [False, True])
+def test_files_come_back_if_the_disk_is_full(
+    repository: TreeRepository, tmp_path: Path, starts_with_changes: bool
+) -> None:
+    if starts_with_changes:
+        begun_with_changes(repository)
+    repository.merge_work({"ann.txt": "ann\n", "list.txt": "ONE\ntwo\nthree\n", "zoe.txt": "zoe\n"})
+    before = repository.seen()
+    git, fault = shutil.which("git"), "-f -qq -o /dev/null -e trace=openat -e inject=openat:error=ENOSPC"
+    full = f'exec strace -P zoe.txt {fault} {git} "$@"'
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text(f'#!/bin/sh\ncase "$*" in *"read-tree -m -u"*) {full} ;; esac\nexec {git} "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    places = repository.places_with({**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    end = Handover(places, "main", repository.root).run()
+    assert isinstance(end, NotHandedOver)
+    assert "zoe.txt" in end.reason
+    assert repository.seen() == before
+    assert isinstance(repository.hand_over(), HandedOver)

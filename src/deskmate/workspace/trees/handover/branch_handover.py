@@ -30,8 +30,9 @@ from deskmate.workspace.trees.handover.user_checkout import UserCheckout
 from deskmate.workspace.trees.team_branch import TeamBranch
 from deskmate.workspace.trees.tree_places import TreePlaces
 
-# Under this name git keeps the commits of a hand-over from before the first file is written until it is done.
-_BEGUN = "handing-over"
+# Under this name git keeps the commits of a hand-over from before the first file is written until it is done. They are
+# the parents of a commit with the files as they should be. Its message names the tree with the files as they were.
+_BEGUN, _FROM = "handing-over", "Deskmate-From"
 _FINISH = {
     "MERGE_HEAD": "git merge --continue",
     "CHERRY_PICK_HEAD": "git cherry-pick --continue",
@@ -103,6 +104,8 @@ class Handover:
             return HandedOver(self._branch.name, into, head, 0)
         ends = list[HandedOver]()
         with self._checkout.locked():
+            if begun:
+                self._finish_files()
             for to, made in (*begun, (tip, "")):
                 if ends:
                     if not self._is_new(tip):
@@ -128,6 +131,13 @@ class Handover:
         # Git names a parent once.
         made = self._git.commit_of(f"{begun}^2") or to
         return [(to, made)] if to and made and self._is_in(to, tip) and self._is_in(head, made) else []
+
+    def _finish_files(self) -> None:
+        """Write the files that a hand-over which was killed had begun to write."""
+        begun = self._branch.ref_of(_BEGUN)
+        before = self._git.line("show", "-s", f"--format=%(trailers:key={_FROM},valueonly,separator=)", begun)
+        if before and self._git.run("cat-file", "-e", before, fails=(1, 128))[0] == 0:
+            self._checkout.finish(before, f"{begun}^{{tree}}")
 
     def _hand_over(self, into: str, head: str, tip: str, made: str) -> HandedOver | NotHandedOver:
         """Hand over one commit of the branch. `made`: what this gave the user in a hand-over that was killed."""
@@ -256,7 +266,8 @@ class Handover:
             return why
         if beside := checkout.in_the_way(*files):
             return f"{listed(beside)} is there already and not in git, and the merge would overwrite it"
-        self._branch.keep(_BEGUN, self._pair(tip, head[1]))
+        message = f"{self._branch.name} is handed over\n\n{_FROM}: {files[0]}\n"
+        self._branch.keep(_BEGUN, self._commit(f"{files[1]}^{{tree}}", message, tip, head[1]))
         how = "Fast-forward" if head[1] == tip else "Merge made by Deskmate"
         try:
             checkout.write(files, head, f"merge {self._branch.name}: {how}")

@@ -20,6 +20,7 @@ from deskmate.fs.private_folder import try_lock, wait_lock
 from deskmate.fs.safe_files import create_file
 from deskmate.workspace.trees.filters.git_filters import without_foreign
 from deskmate.workspace.trees.git_program import GitFailed
+from deskmate.workspace.trees.handover.half_written import HalfWritten
 from deskmate.workspace.trees.ref_locks import remove_left_on_head
 from deskmate.workspace.trees.tree_places import TreePlaces
 
@@ -139,7 +140,12 @@ class UserCheckout:
         What is staged in other files stays so. `files`: the same as `head` if none of these files has changes that are
         not committed. `why`: for the log of HEAD. Raises GitFailed with everything as it was.
         """
-        self._run("read-tree", "-m", "-u", *files)
+        try:
+            self._run("read-tree", "-m", "-u", *files)
+        except GitFailed:
+            # It compares all files before it writes the first one, but a folder may be read-only, or the disk full.
+            HalfWritten(self._git, self._root, *files).undo()
+            raise
         try:
             if files != head:
                 self._copy_index()
@@ -181,6 +187,10 @@ class UserCheckout:
             else:
                 index.unlink()
             raise
+
+    def finish(self, before: str, after: str) -> None:
+        """Write the files that a git which was killed had begun to write, to get from one tree to another."""
+        HalfWritten(self._git, self._root, before, after).finish()
 
     def again(self) -> None:
         """Begin again with the user's index as it is now."""
