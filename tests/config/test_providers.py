@@ -108,7 +108,7 @@ def test_a_provider_that_cannot_be_asked_is_named_with_the_next_step(
         ("[providers]\nlab = 'http://x'", "'providers.lab' in {file} must be a table with `base_url`"),
         (
             "[providers.lab]\nwire = 'morse'",
-            "'providers.lab.wire' in {file} must be anthropic, openai, responses or gemini",
+            "'providers.lab.wire' in {file} must be anthropic, openai, responses, gemini, bedrock or",
         ),
         ("[providers.lab]\nbase_urls = 'x'", "'providers.lab.base_urls' in {file} is not a setting. Did you mean"),
         ("[providers.lab]\nkey_env = 'A B'", "'providers.lab.key_env' in {file} must be the name of a variable"),

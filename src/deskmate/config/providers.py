@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from deskmate.core.policy.passed_variables import is_passed
 from deskmate.core.values import frozen
 
-Wire: TypeAlias = Literal["anthropic", "openai", "responses", "gemini"]
+Wire: TypeAlias = Literal["anthropic", "openai", "responses", "gemini", "bedrock", "vertex"]
 
 # The model to use with a provider's key if none is named. Checked in 2026-11.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
@@ -39,7 +39,7 @@ class Preset:
     is_local: bool = False
 
 
-# Checked in 2026-11. Azure has an address for each of its customers.
+# Checked in 2026-11. Those without an address have one for each customer or region.
 PRESETS: Mapping[str, Preset] = {
     "anthropic": Preset("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
     "openai": Preset("https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -48,6 +48,8 @@ PRESETS: Mapping[str, Preset] = {
     "groq": Preset("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "deepseek": Preset("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "azure": Preset(None, "AZURE_OPENAI_API_KEY"),
+    "bedrock": Preset(None, "AWS_BEARER_TOKEN_BEDROCK", "bedrock"),
+    "vertex": Preset(None, "VERTEX_ACCESS_TOKEN", "vertex"),
     "ollama": Preset("http://localhost:11434/v1", is_local=True),
     "vllm": Preset("http://localhost:8000/v1", is_local=True),
     "llamacpp": Preset("http://localhost:8080/v1", is_local=True),
@@ -108,7 +110,7 @@ class Provider(Table):
     key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
         None, description="the name of a variable that commands do not get, such as LAB_API_KEY"
     )
-    wire: Wire | None = Field(None, description="anthropic, openai, responses or gemini")
+    wire: Wire | None = Field(None, description="anthropic, openai, responses, gemini, bedrock or vertex")
     headers: Annotated[dict[str, str], AfterValidator(_headers)] = Field(
         {}, description='a table of HTTP headers, such as { x-team = "search" }'
     )

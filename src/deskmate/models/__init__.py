@@ -1,6 +1,7 @@
 """Models: what answers prompts. Nothing is imported here, so a process pays only for the model it uses.
 
 wires          the wire formats of providers
+signing        requests that are signed, for Bedrock and Vertex AI
 http            requests to providers, and answers read as they arrive
 retry          asks again after a passing error, and another model if it does not pass
 wrapped_model  what every model that asks another one has in common

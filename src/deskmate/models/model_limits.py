@@ -106,6 +106,7 @@ def _known(model: str) -> ModelLimits:
 
 def _plain(name: str) -> str:
     """Return a model's name as its maker writes it, without the vendor's prefix."""
-    plain = name.rpartition("/")[2].lower()
+    # Bedrock writes us.anthropic.claude-….
+    plain = name.rpartition("/")[2].lower().rpartition("anthropic.")[2]
     # Some hosts write claude-opus-4.5 for claude-opus-4-5. In other names, the dot separates versions from dates.
     return plain.replace(".", "-") if plain.startswith("claude") else plain

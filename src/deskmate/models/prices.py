@@ -31,6 +31,7 @@ PROVIDERS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "anthropic",
         "azure": "azure",
+        "bedrock": "aws",
         "cerebras": "cerebras",
         "deepseek": "deepseek",
         "fireworks": "fireworks",

@@ -151,8 +151,13 @@ class FakeProvider:
             body = json.loads(request.body)
         except (ValueError, RecursionError):
             return self._refuse(format_, 400, request.path, ["the body is not JSON"])
-        body = {**body, **found.told} if isinstance(body, dict) else body
-        asked = Asked(len(self.requests), format_, request.headers, body, _WIRES[format_].read)
+        headers = request.headers
+        if isinstance(body, dict):
+            body = {**body, **found.told}
+            if found.told and (version := body.pop("anthropic_version", "")):
+                # At Vertex AI, the version is in the body.
+                headers = {**headers, "anthropic-version": str(version)}
+        asked = Asked(len(self.requests), format_, headers, body, _WIRES[format_].read)
         self.requests.append(asked)
         self.usages.append(Usage())
         try:

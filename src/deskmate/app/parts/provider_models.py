@@ -30,7 +30,7 @@ def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
         "origin": settings.origin_of(name),
     }
     match at.wire:
-        case "anthropic":
+        case "anthropic" | "bedrock" | "vertex":
             # Import a wire format only if it is used.
             from deskmate.models.wires.anthropic import LEAST_THINKING_TOKENS, AnthropicModel, thinking_budget
 
@@ -41,6 +41,15 @@ def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
                 # A model with short answers thinks in the first half, if that is enough.
                 thinking = limits.output // 2 if limits.output // 2 >= LEAST_THINKING_TOKENS else 0
             where |= {"limits": limits, "thinking_tokens": thinking, "effort": effort}
+            if at.wire == "bedrock" and key is None:
+                from deskmate.models.signing.aws_signature import AwsSigning
+
+                client = AwsSigning(client, name)
+            elif at.wire == "vertex":
+                from deskmate.models.signing.google_token import GoogleTokens
+
+                client = client if key else GoogleTokens(client, name)
+                where["is_vertex"] = True
             return AnthropicModel(client, model, key=key or "none", **where)
         case "openai":
             from deskmate.models.wires.openai import OpenAIModel

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Literal
+from urllib.parse import quote
 
 from deskmate.core.prompt.prompts import (
     CallDelta,
@@ -40,8 +41,9 @@ class AnthropicModel:
     """A model of Anthropic, or of a server with the same Messages API.
 
     `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default. `effort`: how
-    much it thinks, for models that choose the number. `provider`: part of its name. `key_env`: the variable for its
-    key. `headers`: what each request has besides its own.
+    much it thinks, for models that choose the number. `is_vertex`: it is at Vertex AI, where the model is in the
+    address and a key is a token. `provider`: part of its name. `key_env`: the variable for its key. `headers`: what
+    each request has besides its own.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class AnthropicModel:
         limits: ModelLimits,
         thinking_tokens: int = 0,
         effort: str | None = None,
+        is_vertex: bool = False,
         provider: str = "anthropic",
         key_env: str = "ANTHROPIC_API_KEY",
         headers: Mapping[str, str] = NO_HEADERS,
@@ -66,8 +69,12 @@ class AnthropicModel:
             )
         # Other APIs of the same server have an address that ends with /v1.
         url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
+        if is_vertex:
+            url = f"{base_url.rstrip('/')}/publishers/anthropic/models/{quote(model, safe='@')}:streamRawPredict"
         self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
-        self._headers = {"x-api-key": key, "anthropic-version": API_VERSION, **headers}
+        own = {"authorization": f"Bearer {key}"} if is_vertex else {"x-api-key": key, "anthropic-version": API_VERSION}
+        self._headers = {**own, **headers}
+        self._is_vertex = is_vertex
         self._client, self._model, self._limits = client, model, limits
         self._thinking, self._effort = thinking_tokens, effort
 
@@ -88,7 +95,13 @@ class AnthropicModel:
         thinking = self._thinking if self._thinking < most else 0
         provider, effort = self.name.partition(":")[0], self._effort
         body = body_parts(
-            prompt, self._model, max_tokens=most, thinking_tokens=thinking, effort=effort, provider=provider
+            prompt,
+            self._model,
+            max_tokens=most,
+            thinking_tokens=thinking,
+            effort=effort,
+            provider=provider,
+            is_vertex=self._is_vertex,
         )
         return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
 

@@ -15,6 +15,9 @@ _PATHS: Mapping[str, Format] = {
     responses_format.PATH: "responses",
 }
 _GEMINI = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generateContent|streamGenerateContent)(?:\?alt=sse)?")
+_VERTEX = re.compile(
+    r"(?:/v1)?/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):(rawPredict|streamRawPredict)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,10 @@ def route(path: str) -> Route | None:
     """Return the route of a path with its query, or None if nothing is there."""
     if format_ := _PATHS.get(path.partition("?")[0]):
         return Route(format_)
+    if path == f"/anthropic{anthropic_format.PATH}":
+        return Route("anthropic")
+    if found := _VERTEX.fullmatch(path):
+        return Route("anthropic", {"model": unquote(found[1]), "stream": found[2] == "streamRawPredict"})
     if found := _GEMINI.fullmatch(path):
         return Route("gemini", {"model": unquote(found[1]), "stream": found[2] == "streamGenerateContent"})
     return None

@@ -35,8 +35,9 @@ from deskmate.models.wires.requests.request_parts import (
 
 _CACHED_PASSAGES = 2
 # Checked in November 2026: these models need a thinking budget. Later models choose it themselves and refuse one.
-_BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
-
+# Bedrock and Vertex AI write other things before and after the name.
+_BUDGETED = re.compile(r"\bclaude-(3|(opus|sonnet|haiku)-4(-[0-5])?([-@]\d{8})?(-v\d+(:\d+)?)?$)")
+_VERTEX_VERSION = "vertex-2023-10-16"
 _BUDGETS = {"low": 4096, "medium": 10_000, "high": 24_000}
 
 
@@ -48,13 +49,15 @@ def body_parts(
     thinking_tokens: int,
     effort: str | None = None,
     provider: str = "anthropic",
+    is_vertex: bool = False,
 ) -> list[bytes | bytearray]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(AnthropicMessages, provider)
-    fields: Message = {"model": model, "max_tokens": max_tokens, "stream": True}
+    head = {"anthropic_version": _VERTEX_VERSION} if is_vertex else {"model": model}
+    fields: Message = {**head, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:
         fields["thinking"] = _thinking(model, thinking_tokens)
-    if effort and not _BUDGETED.match(model):
+    if effort and not _BUDGETED.search(model):
         fields |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     if prompt.tools:
         fields["tools"] = kept.tools(prompt.tools)
@@ -64,12 +67,12 @@ def body_parts(
 
 
 def _thinking(model: str, tokens: int) -> Message:
-    return {"type": "enabled", "budget_tokens": tokens} if _BUDGETED.match(model) else {"type": "adaptive"}
+    return {"type": "enabled", "budget_tokens": tokens} if _BUDGETED.search(model) else {"type": "adaptive"}
 
 
 def thinking_budget(model: str, effort: str) -> int:
     """Return how many tokens a model thinks with an effort. 0 if it chooses the number itself."""
-    return _BUDGETS[effort] if _BUDGETED.match(model) else 0
+    return _BUDGETS[effort] if _BUDGETED.search(model) else 0
 
 
 class AnthropicMessages(KeptMessages):
