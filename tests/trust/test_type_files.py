@@ -59,6 +59,15 @@ def test_the_users_types_win_a_name_and_of_a_workspace_ours_before_others(place:
     )
 
 
+def test_files_in_folders_are_read_and_have_the_names_that_they_say(place: Path, tmp_path: Path) -> None:
+    write(place / ".claude/agents/research", locator=agent_file("code-locator"))
+    write(place / ".claude/agents/a/b/c/d", deep=agent_file("deep"))
+    write(place / ".claude/agents/a/b/c/d/e", deeper=agent_file("deeper"))
+    write(tmp_path / "own/team", mine=agent_file("mine"))
+    (place / ".claude/agents/out").symlink_to(tmp_path / "own")
+    assert sorted(found_in(place, tmp_path / "own").by_name) == ["code-locator", "deep", "mine"]
+
+
 def test_a_broken_file_is_one_problem_and_the_others_are_used(place: Path) -> None:
     write(place / ".claude/agents", bad="no front matter", good=agent_file("good"), README="# Agents")
     found = found_in(place)

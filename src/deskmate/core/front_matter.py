@@ -10,7 +10,9 @@ from itertools import takewhile
 
 from deskmate.core.values import frozen
 
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?\n)---[ \t]*(?:\r?\n(?P<body>.*))?\Z", re.DOTALL)
+_FRONT = re.compile(
+    r"\A\ufeff?(?:[ \t]*\r?\n)*---[ \t]*\r?\n(?P<front>.*?\n)---[ \t]*(?:\r?\n(?P<body>.*))?\Z", re.DOTALL
+)
 _FIELD = re.compile(r"(?P<quote>[\"']?)(?P<key>[A-Za-z_-]+)(?P=quote)[ \t]*:(?P<value>.*)")
 # A value continues on lines that are indented. The items of a list need no indentation.
 _FOLD = re.compile(r"\r?\n(?:[ \t]+|(?=- ))")

@@ -7,13 +7,11 @@ from typing import TypeAlias
 from deskmate.core.commands.command_files import CustomCommand, read_command_file
 from deskmate.core.policy.trusted_files import COMMAND_FOLDERS, Definition
 from deskmate.trust.described_files import FileKind, FoundFiles, defined_files, found_files
-from deskmate.trust.project_files import command_paths
 
 FoundCommands: TypeAlias = FoundFiles[CustomCommand]
 _COMMAND_FILES = FileKind[CustomCommand](
     COMMAND_FOLDERS,
-    paths=command_paths,
-    reads=lambda path: True,
+    "commands",
     read=lambda text, path, file, of_project: read_command_file(text, path, file, of_project=of_project),
     taken=lambda one, other: f"there is already a command /{one.name} in {other}",
 )

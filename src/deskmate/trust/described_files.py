@@ -12,7 +12,7 @@ from deskmate.core.policy.trusted_files import Definition
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.fs.safe_files import read_regular
-from deskmate.trust.project_files import MOST_BYTES
+from deskmate.trust.project_files import MOST_BYTES, markdown_paths
 
 
 class FileContent(Protocol):
@@ -32,16 +32,14 @@ D = TypeVar("D", bound=FileContent)
 
 @frozen
 class FileKind(Generic[D]):
-    """A kind of file. `folders`: where a workspace has them. `paths`: those in such a folder, which has a name for
-    people. `reads`: whether a path in such a folder is one.
+    """A kind of file. `folders`: where a workspace has them. `what`: they are called so.
 
     `read`: returns what a text describes, by its path in the folder, its name for people and whether the workspace has
     it. It may raise BadInput. `taken`: says that another file, the last one, has the same name.
     """
 
     folders: tuple[str, ...]
-    paths: Callable[[Path, str], list[str]]
-    reads: Callable[[str], bool]
+    what: str
     read: Callable[[str, str, str, bool], D]
     taken: Callable[[D, str], str]
 
@@ -77,13 +75,13 @@ def defined_files(kind: FileKind[D], definitions: Iterable[Definition], problems
     for one in definitions:
         for folder in kind.folders:
             path = one.path.removeprefix(f"{folder}/")
-            if path != one.path and kind.reads(path):
+            if path != one.path:
                 yield from _read(kind, one.text, path, one.path, problems, of_project=True)
 
 
 def _own(kind: FileKind[D], folders: Iterable[Path], problems: list[str]) -> Iterator[D]:
     for folder in folders:
-        for path in kind.paths(folder, str(folder)):
+        for path in markdown_paths(folder, str(folder), kind.what):
             file = str(folder / path)
             try:
                 # The real path, because many users keep such files elsewhere and have links here.

@@ -43,7 +43,7 @@ MOST_FILES = 100
 # Longer than any path or branch name.
 _MOST_OF_GIT = 4096
 _FOLDERS = (SETTINGS, *HOOK_FILES, *SKILL_FOLDERS, *AGENT_FOLDERS, *COMMAND_FOLDERS, TEAM_FOLDER)
-# More entries of a folder of commands are not looked at.
+# More entries of a folder of agent files or commands are not looked at.
 _MOST_LISTED = 5_000
 _LOG = logging.getLogger(__name__)
 
@@ -62,8 +62,8 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     own = [*_there(workspace, [SETTINGS]), *_servers_paths(workspace)]
-    paths = [*own, *_skill_paths(workspace), *_agent_paths(workspace), *_command_paths(workspace)]
-    paths += _team_paths(workspace)
+    paths = [*own, *_skill_paths(workspace), *_markdown_in(workspace, AGENT_FOLDERS, "agent files")]
+    paths += [*_markdown_in(workspace, COMMAND_FOLDERS, "commands"), *_team_paths(workspace)]
     return (*([notes] if notes else []), *definitions_at(workspace, paths), *_hook_files(workspace))
 
 
@@ -105,28 +105,18 @@ def _skill_paths(workspace: Path) -> Iterator[str]:
         yield from first_files(_there(workspace, (f"{folder}/{name}/{SKILL}" for name in names)), folder, "skills")
 
 
-def _agent_paths(workspace: Path) -> Iterator[str]:
-    for folder in AGENT_FOLDERS:
-        yield from (f"{folder}/{name}" for name in agent_paths(workspace / folder, folder))
-
-
-def agent_paths(place: Path, shown: str) -> list[str]:
-    """Return the names of the agent files in a folder."""
-    return first_files([*filter(is_agent_file, _names_in(place, shown))], shown, "agent files")
-
-
 def _team_paths(workspace: Path) -> Iterator[str]:
     names = [name for name in _names_in(workspace / TEAM_FOLDER, TEAM_FOLDER) if name.endswith(".toml")]
     yield from first_files([f"{TEAM_FOLDER}/{name}" for name in names], TEAM_FOLDER, "team files")
 
 
-def _command_paths(workspace: Path) -> Iterator[str]:
-    for folder in COMMAND_FOLDERS:
-        yield from (f"{folder}/{path}" for path in command_paths(workspace / folder, folder))
+def _markdown_in(workspace: Path, folders: Iterable[str], what: str) -> Iterator[str]:
+    for folder in folders:
+        yield from (f"{folder}/{path}" for path in markdown_paths(workspace / folder, folder, what))
 
 
-def command_paths(place: Path, shown: str) -> list[str]:
-    """Return the paths of the command files in a folder and in its folders. Links to folders are not followed."""
+def markdown_paths(place: Path, shown: str, what: str) -> list[str]:
+    """Return the paths of the Markdown files in a folder and in its folders. Links to folders are not followed."""
     found, left = list[str](), _MOST_LISTED
     for here, folders, files in os.walk(place):
         below = os.path.relpath(here, place)
@@ -134,16 +124,15 @@ def command_paths(place: Path, shown: str) -> list[str]:
         if above.count("/") >= MOST_FOLDERS:
             folders.clear()
         folders.sort()
-        found += (f"{above}{name}" for name in files[:left] if is_agent_file(name))
+        found += (f"{above}{name}" for name in files[:left] if _describes(name))
         left -= len(folders) + len(files)
         if left <= 0:
             _LOG.warning("%s has more than %d entries. The rest is not used.", shown, _MOST_LISTED)
             break
-    return first_files(sorted(found), shown, "commands")
+    return first_files(sorted(found), shown, what)
 
 
-def is_agent_file(name: str) -> bool:
-    """Tell whether a file with this name in a folder of agent files or commands is one."""
+def _describes(name: str) -> bool:
     return name.endswith(".md") and name.lower() != "readme.md"
 
 

@@ -8,13 +8,11 @@ from deskmate.core.policy.trusted_files import AGENT_FOLDERS, Definition
 from deskmate.core.profiles.agent_files import read_agent_file
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.trust.described_files import FileKind, FoundFiles, defined_files, found_files
-from deskmate.trust.project_files import agent_paths
 
 FoundTypes: TypeAlias = FoundFiles[AgentProfile]
 _AGENT_FILES = FileKind[AgentProfile](
     AGENT_FOLDERS,
-    paths=agent_paths,
-    reads=lambda path: "/" not in path,
+    "agent files",
     read=lambda text, _, file, of_project: read_agent_file(text, file, of_project=of_project),
     taken=lambda one, other: f"its agent type '{one.name}' is already described by {other}",
 )

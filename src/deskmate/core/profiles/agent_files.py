@@ -54,7 +54,10 @@ _MOST_SKILLS = 50
 # Of a longer description, only the beginning can matter.
 _READ_OF_DESCRIPTION = 4_000
 # What follows is for a model that chooses between types. One sentence is enough here.
-_EXAMPLES = re.compile(r"\s*(?:(?:some\s+)?examples?\s*:?\s*)?<(?:example|commentary)\b.*", re.IGNORECASE | re.DOTALL)
+_EXAMPLES = re.compile(
+    r"\s*(?:(?:(?:some\s+)?examples?\s*:?\s*)?<(?:example|commentary)\b|(?<!\w)(?:some\s+)?examples?\s*:\s*-\s).*",
+    re.IGNORECASE | re.DOTALL,
+)
 _MODEL = re.compile(r"[!-~]{1,200}")
 
 

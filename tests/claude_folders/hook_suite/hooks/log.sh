@@ -1,0 +1,3 @@
+#!/bin/sh
+mkdir -p logs
+jq -c '{event: .hook_event_name, tool: .tool_name}' >> logs/events.jsonl
