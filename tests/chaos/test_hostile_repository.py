@@ -115,7 +115,7 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
     seen = "AGENTS.md, .deskmate/settings.toml, .claude/settings.json, .deskmate/skills"
-    unused = f"{seen}, .claude/commands, .deskmate/teams, .mcp.json"
+    unused = f"{seen}, .claude/agents, .claude/commands, .deskmate/teams, .mcp.json"
     assert f"not used, because you have not trusted it: {unused}\n" in told
     assert "permission mode default" in told
 
@@ -184,7 +184,7 @@ def test_until_its_question_a_conversation_reads_what_it_shows_and_nothing_else(
     files = [path for path in traced.opened if (folder / path).is_file()]
     assert sorted(files) == sorted(DEFINITIONS)
     folders = {".deskmate", ".deskmate/skills", ".deskmate/skills/obey"}
-    folders |= {".claude", ".claude/commands", ".deskmate/teams"}
+    folders |= {".claude", ".claude/agents", ".claude/agents/team", ".claude/commands", ".deskmate/teams"}
     assert {path for path in traced.opened if path not in files} == folders
     for path in DEFINITIONS:
         assert f"{path}, new, " in shown
