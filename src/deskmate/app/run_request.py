@@ -3,11 +3,11 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskmate.app.parts.provider_models import check_model, check_price
 from deskmate.config import Settings, choose_model
 from deskmate.core.agent.work_mode import RESULT_TOOL
-from deskmate.core.commands.command_prompts import CommandPrompt
 from deskmate.core.log.names import new_name
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
@@ -17,6 +17,9 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 from deskmate.ports import Model, Tool
 from deskmate.trust.approvals import NO_CONSENT, Consent
+
+if TYPE_CHECKING:
+    from deskmate.core.commands.command_prompts import CommandPrompt
 
 
 @frozen
@@ -76,7 +79,7 @@ class RunRequest:
     continues: bool = False
     numbered: bool = False
     images: tuple[Path, ...] = ()
-    prompt: CommandPrompt | None = None
+    prompt: "CommandPrompt | None" = None
     mentioned: tuple[str, ...] = ()
     typed: str = ""
     team_file: str = ""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from deskmate.config import Settings
-from deskmate.core.commands.command_files import MOST_FOLDERS
 from deskmate.core.policy.trusted_files import (
     AGENT_FOLDERS,
     COMMAND_FOLDERS,
     HOOK_FILES,
+    MOST_FOLDERS,
     NOTES,
     SERVERS,
     SETTINGS,
@@ -166,6 +166,13 @@ def has_servers(settings: Settings, definitions: Iterable[Definition]) -> bool:
     """Tell whether any file may describe an MCP server, without reading one."""
     added = settings.file.parent / ADDED_SERVERS
     return bool(settings.mcp) or any(one.path == SERVERS for one in definitions) or os.path.lexists(added)
+
+
+def has_types(settings: Settings, definitions: Iterable[Definition]) -> bool:
+    """Tell whether any file may describe an agent type, without reading one."""
+    return any(map(os.path.lexists, settings.agent_folders)) or any(
+        one.path.startswith(AGENT_FOLDERS) for one in definitions
+    )
 
 
 def _there(workspace: Path, paths: Iterable[str]) -> list[str]:

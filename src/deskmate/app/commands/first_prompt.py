@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskmate.app.image_files import ImageFile, keep_images
 from deskmate.app.run_request import RunRequest
 from deskmate.app.team_files.team_set_up import tell_described
 from deskmate.app.user_answers import tell
-from deskmate.core.commands.command_prompts import CommandPrompt
 from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused
 from deskmate.runtime.team_state import TeamState
 from deskmate.workspace.sandbox.mounts import Sandbox
+
+if TYPE_CHECKING:
+    from deskmate.core.commands.command_prompts import CommandPrompt
 
 
 async def tell_first(
@@ -33,7 +36,7 @@ async def tell_first(
 
 
 async def _prompted(
-    place: Path, team_state: TeamState, request: RunRequest, prompt: CommandPrompt, sandbox: Sandbox
+    place: Path, team_state: TeamState, request: RunRequest, prompt: "CommandPrompt", sandbox: Sandbox
 ) -> str:
     # Imported here because loading them would slow down every start.
     from deskmate.app.commands.lead_shell import LeadShell

@@ -3,19 +3,20 @@
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deskmate.config import Settings, environment
 from deskmate.core.policy.trusted_files import HOOK_FILES, SETTINGS, Definition
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.values import frozen
 from deskmate.runtime.agent_parts import HookRunner
 from deskmate.runtime.merge_queue import CompletionHooks
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent, survey
+from deskmate.trust.project_files import has_types
 from deskmate.trust.sandbox_choice import sandbox_of
-from deskmate.trust.type_files import types_in, types_of
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, consent: Consent) -> HookRunner | None:
     """Return what runs the hooks that are in force, None if there are none."""
-    types = types_of(consent.definitions, place, settings.agent_folders).by_name.values()
+    types = _types(place, settings, consent.definitions)
     in_types = any(one.hooks for one in types)
     if not (settings.hooks or settings.claude_hooks or in_types or _may_describe(consent.definitions)):
         return None
@@ -42,6 +43,15 @@ def hooks_of(place: Path, team: str, settings: Settings, sandbox: Sandbox, conse
         _LOG.warning("Some hooks are not used. To see which, and why, run: deskmate hooks")
     table = table_of(sources)
     return MachineHooks(table, HookPlace(place, place, team, environment(), _box(sandbox))) if table.hooks else None
+
+
+def _types(place: Path, settings: Settings, definitions: tuple[Definition, ...]) -> Collection[AgentProfile]:
+    if not has_types(settings, definitions):
+        return ()
+    # Imported here because few starts find such a file.
+    from deskmate.trust.type_files import types_of
+
+    return types_of(definitions, place, settings.agent_folders).by_name.values()
 
 
 def merge_hooks_of(team_state: TeamState, runner: HookRunner | None) -> CompletionHooks | None:
@@ -78,10 +88,11 @@ def list_hooks(folder: Path | None, settings: Settings, consent: Consent = NO_CO
     from dataclasses import replace
 
     from deskmate.hooks.hook_sources import of_project, of_types, sources_of
+    from deskmate.trust.type_files import types_in
 
     found = survey(folder, settings.state, reads=True)
     used = (*found.consent.definitions, *(one for one in found.fresh if one in consent.definitions))
-    types = types_of(used, found.workspace, settings.agent_folders).by_name.values()
+    types = _types(found.workspace, settings, used)
     needs_sandbox = _may_describe(used) or any(one.hooks and one.of_project for one in types)
     # The trial of a sandbox takes a moment.
     confined = not needs_sandbox or _runs_of_project(settings, sandbox_of(settings), found.workspace)

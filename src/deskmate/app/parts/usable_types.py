@@ -1,9 +1,10 @@
 """Agent types with models that can be used, and which of them are trusted."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskmate.app.parts.provider_models import check_price
 from deskmate.config import Settings, choose_model
@@ -12,21 +13,29 @@ from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
 from deskmate.trust.approvals import NO_CONSENT, Consent, survey
-from deskmate.trust.type_files import FoundTypes, types_in, types_of
+from deskmate.trust.project_files import has_types
+
+if TYPE_CHECKING:
+    from deskmate.trust.type_files import FoundTypes
 
 _LOG = logging.getLogger(__name__)
 
 
-def agent_types(workspace: Path, settings: Settings, definitions: Iterable[Definition]) -> FoundTypes:
+def agent_types(workspace: Path, settings: Settings, definitions: Iterable[Definition]) -> "FoundTypes":
     """Return the agent types of the user and of these definitions. One whose model cannot be used has the team's."""
+    # Imported here, and below, because few starts find such a file.
+    from deskmate.trust.type_files import FoundTypes, types_of
+
     found = types_of(definitions, workspace, settings.agent_folders)
     return FoundTypes({name: with_usable_model(one, settings) for name, one in found.by_name.items()}, found.problems)
 
 
 def logged_agent_types(
-    workspace: Path, settings: Settings, definitions: Iterable[Definition]
+    workspace: Path, settings: Settings, definitions: Collection[Definition]
 ) -> dict[str, AgentProfile]:
     """Return the same by name. Each file that describes no agent type is logged."""
+    if not has_types(settings, definitions):
+        return {}
     found = agent_types(workspace, settings, definitions)
     for problem in found.problems:
         _LOG.warning("Skipping an agent file: %s", problem)
@@ -62,6 +71,8 @@ def list_types(folder: Path | None, settings: Settings, consent: Consent = NO_CO
 
     `consent`: files that a run uses, although the user may have trusted them for that run only.
     """
+    from deskmate.trust.type_files import types_in
+
     found = survey(folder, settings.state, reads=True)
     in_run = [one for one in found.fresh if one in consent.definitions]
     used = agent_types(found.workspace, settings, (*found.consent.definitions, *in_run))

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from deskmate.core.front_matter import FrontMatter, front_matter, words_of
+from deskmate.core.policy.trusted_files import MOST_FOLDERS
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -17,7 +18,6 @@ DESCRIPTION_CAP = 200
 HINT_CAP = 60
 # In characters. The prompt, its files and the output of its commands must fit into one message.
 PROMPT_CAP = 30_000
-MOST_FOLDERS = 4
 _MOST_NAME = 64
 _PART = re.compile(r"[^\W_][\w-]*")
 # Of a longer description, only the beginning can matter.

@@ -25,6 +25,8 @@ HOOK_FILES = (".claude/settings.json", ".claude/settings.local.json")
 AGENT_FOLDERS = (".deskmate/agents", ".claude/agents")
 COMMAND_FOLDERS = (".deskmate/commands", ".claude/commands")
 TEAM_FOLDER = ".deskmate/teams"
+# How deep agent files and commands may be in their folders.
+MOST_FOLDERS = 4
 VERSION = 1
 
 # The SHA-256 of what was approved last, by path in the workspace.

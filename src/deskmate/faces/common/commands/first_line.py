@@ -1,12 +1,15 @@
 """First words that are a command, from a file or built in."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from deskmate.app import RunRequest
-from deskmate.core.commands.command_prompts import CommandPrompt
 from deskmate.faces.common.chat.completions import begins_with_path
 from deskmate.faces.common.mentions.file_paths import files_in
 from deskmate.queries.stream_reader import workspace_at
+
+if TYPE_CHECKING:
+    from deskmate.core.commands.command_prompts import CommandPrompt
 
 SHOWN_LINES = 12
 
@@ -46,7 +49,7 @@ def is_command(words: str | None) -> bool:
     return bool(words and words.startswith("/") and not begins_with_path(words))
 
 
-def prompt_lines(prompt: CommandPrompt) -> list[str]:
+def prompt_lines(prompt: "CommandPrompt") -> list[str]:
     """Return the words that a command becomes, and where it is from."""
     lines = prompt.words.splitlines()
     more = [f"  … {len(lines) - SHOWN_LINES:,} more lines"] if len(lines) > SHOWN_LINES else []
