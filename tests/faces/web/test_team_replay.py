@@ -1,6 +1,7 @@
 """The past of a team: its steps, one after the other, make the team as it is now."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,30 @@ def test_no_text_of_an_agent_ends_the_data_of_a_saved_page() -> None:
     assert page.count("<script") == 3
     data = page.partition('id="saved">')[2].partition("</script>")[0]
     assert json.loads(data) == {"name": text}
+
+
+def calls_to_replay(folder: Path, count: int) -> int:
+    """Return how many calls the replay of a team with so many tasks takes."""
+
+    async def work(opened: OpenTeam) -> None:
+        for number in range(count):
+            await opened.board.create("lead", NewTask(f"task {number}", blocked_by=[number] if number else []))
+
+    in_team(founded(folder, f"team-{count}"), work, f"team-{count}")
+    made = 0
+
+    def note(_: object, event: str, __: object) -> None:
+        nonlocal made
+        made += event == "call"
+
+    sys.setprofile(note)
+    try:
+        team_replay(folder, f"team-{count}")
+    finally:
+        sys.setprofile(None)
+    return made
+
+
+def test_the_replay_of_twice_as_many_tasks_takes_about_twice_as_many_calls(tmp_path: Path) -> None:
+    calls_to_replay(tmp_path, 5)
+    assert calls_to_replay(tmp_path, 80) < 2.6 * calls_to_replay(tmp_path, 40)

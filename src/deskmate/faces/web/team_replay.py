@@ -4,7 +4,7 @@ A step has the same form as a live change, so the page shows the past with the c
 are not in it, because their entries have no times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import merge
 from pathlib import Path
@@ -14,9 +14,10 @@ from deskmate.core.log.names import BOARD, ROSTER, SPEND, USER, mail
 from deskmate.core.log.records import Item, Record
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
 from deskmate.core.team.messages import envelope_in
+from deskmate.core.team.tasks import BoardState, TaskStatus
 from deskmate.faces.common.items.mail_items import mail_items
-from deskmate.faces.common.items.member_items import MemberItem
-from deskmate.faces.common.items.task_items import task_items
+from deskmate.faces.common.items.member_items import member_items
+from deskmate.faces.common.items.task_items import TaskItem, task_item
 from deskmate.faces.web.shown_json import Shown, letter_json, member_json, summary_json, task_json
 from deskmate.queries.member_view import Letter
 from deskmate.queries.stream_reader import Reading, reading_of
@@ -54,12 +55,14 @@ def _of_stream(stream: str, items: list[Item]) -> list[tuple[float, str, Record]
 
 
 class _Replay:
-    """Everything up to a record, and what the next one changes."""
+    """Everything up to a record, and what the next one changes.
+
+    A state shares what did not change with the one before it, so a step costs as much as it changes.
+    """
 
     def __init__(self) -> None:
         self._roster, self._board, self._spending = members.EMPTY, tasks.EMPTY, spending.EMPTY
-        self._told: dict[str, tuple[object, ...]] = {}
-        self._tasks: dict[int, object] = {}
+        self._told: dict[str, TaskItem] = {}
         self._summarised: Shown = {}
         self._recipients: dict[str, tuple[str, ...]] = {}
 
@@ -67,14 +70,17 @@ class _Replay:
         """Take in a record, and return what it changes."""
         match stream:
             case "roster":
-                self._roster = roster_fold.fold(self._roster, [item])
-                return {**self._members(), **self._summary()}
+                before, self._roster = self._roster, roster_fold.fold(self._roster, [item])
+                changed = [name for name, one in self._roster.members.items() if before.members.get(name) is not one]
+                return {**self._members(changed), **self._summary()}
             case "board":
-                self._board = board_fold.fold(self._board, [item])
-                return {**self._members(), **self._changed_tasks(), **self._summary()}
+                board, self._board = self._board, board_fold.fold(self._board, [item])
+                moved = dict(board.working.items() ^ self._board.working.items())
+                return {**self._members(moved), **self._changed_tasks(board), **self._summary()}
             case "spend":
                 self._spending = spending.fold(self._spending, [item])
-                return {**self._members(), **self._summary(), **_spent(item)}
+                spent = _spent(item)
+                return {**self._members([spent["call"]["member"]] if spent else []), **self._summary(), **spent}
             case _:
                 return self._letter(item)
 
@@ -85,28 +91,28 @@ class _Replay:
         self._summarised = summary
         return {"team": {"": summary}}
 
-    def _members(self) -> Changes:
-        changed = {}
-        for name, member in self._roster.members.items():
-            facts = (member, self._board.working.get(name), self._spending.members.get(name))
-            before = self._told.get(name)
-            if before is None or any(one is not other for one, other in zip(facts, before, strict=True)):
-                self._told[name] = facts
-                changed[name] = member_json(MemberItem(member, facts[1], self._spending.of(name)))
+    def _members(self, names: Iterable[str]) -> Changes:
+        known = [self._roster.members[name] for name in names if name in self._roster.members]
+        changed = {item.name: member_json(item) for item in member_items(known, self._board, self._spending)}
         return {"members": changed} if changed else {}
 
-    def _changed_tasks(self) -> Changes:
-        changed: dict[str, Any] = {}
-        for item in task_items(self._board):
-            facts = (item.task, item.waits_for, item.overlaps)
-            if self._tasks.get(item.task.id) != facts:
-                self._tasks[item.task.id] = facts
-                changed[str(item.task.id)] = task_json(item)
-        gone = [id_ for id_ in self._tasks if id_ not in {task.id for task in self._board.current}]
-        for id_ in gone:
-            del self._tasks[id_]
-            changed[str(id_)] = None
-        return {"tasks": changed} if changed else {}
+    def _changed_tasks(self, before: BoardState) -> Changes:
+        board, found = self._board, dict[str, Any]()
+        changed = {id_ for id_, task in board.tasks.items() if before.tasks.get(id_) is not task}
+        for task in board.tasks.values():
+            meets = task.status is TaskStatus.IN_PROGRESS and board.overlaps != before.overlaps
+            if not (meets or task.id in changed or not changed.isdisjoint(task.blocked_by)):
+                continue
+            key = str(task.id)
+            if task.status is TaskStatus.DELETED:
+                if self._told.pop(key, None):
+                    found[key] = None
+                continue
+            item = task_item(board, task)
+            if self._told.get(key) != item:
+                self._told[key] = item
+                found[key] = task_json(item)
+        return {"tasks": found} if found else {}
 
     def _letter(self, item: Record) -> Changes:
         envelope = envelope_in(item)

@@ -82,7 +82,12 @@ class TaskItem:
 
 def task_items(board: BoardState) -> tuple[TaskItem, ...]:
     """Return the tasks of a board by number, without deleted ones."""
-    return tuple(TaskItem(task, tuple(blockers(board, task)), _overlaps(board, task)) for task in board.current)
+    return tuple(task_item(board, task) for task in board.current)
+
+
+def task_item(board: BoardState, task: Task) -> TaskItem:
+    """Return one task of a board."""
+    return TaskItem(task, tuple(blockers(board, task)), _overlaps(board, task))
 
 
 def _overlaps(board: BoardState, task: Task) -> tuple[Overlap, ...]:
