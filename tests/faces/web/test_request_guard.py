@@ -25,6 +25,8 @@ BODIES = {
     "tasks": {"subject": "more"},
     "interrupts": {"member": "alice"},
     "stops": {"member": "alice"},
+    "resumes": {},
+    "teams": {"goal": "do it"},
 }
 GOOD = {"Authorization": f"Bearer {TOKEN}", "Host": HOST, "Content-Type": "application/json"}
 # What is wrong with a request → its headers, and the status of the answer.

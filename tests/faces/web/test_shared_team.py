@@ -10,8 +10,9 @@ from deskmate.config import load
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import Refused
-from deskmate.faces.web.shared_team import _GONE_KEPT, SharedTeam, SharedTeams, _Versioned
-from deskmate.faces.web.team_changes import TeamChanges
+from deskmate.faces.web.live.shared_team import SharedTeam, SharedTeams
+from deskmate.faces.web.live.team_changes import TeamChanges
+from deskmate.faces.web.live.versioned import GONE_KEPT, Versioned
 from tests.faces.disk_teams import hands
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("web")]
@@ -95,8 +96,8 @@ async def test_a_team_that_does_not_exist_is_refused_and_forgotten(teams: Shared
 
 
 def test_a_page_that_missed_too_much_is_told_everything() -> None:
-    values = _Versioned()
-    values.put(1, "tasks", {str(number): {"id": number} for number in range(_GONE_KEPT + 1)})
+    values = Versioned()
+    values.put(1, "tasks", {str(number): {"id": number} for number in range(GONE_KEPT + 1)})
     values.put(2, "tasks", {"1": {"id": 1}})
     assert values.since(2) == {}
     values.put(3, "tasks", {})

@@ -14,9 +14,9 @@ from deskmate.core.team.messages import Broadcast, Plain
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.errors import TaskRefused
+from deskmate.faces.web.live.team_replay import team_replay
 from deskmate.faces.web.page_files import page_files, single_file
 from deskmate.faces.web.team_export import team_export
-from deskmate.faces.web.team_replay import team_replay
 from tests.faces.disk_teams import OpenTeam, founded, in_team
 from tests.faces.web.page_server import page_server
 
@@ -38,13 +38,18 @@ def played_back(steps: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return state
 
 
+def without_now(members: dict[str, Any]) -> dict[str, Any]:
+    """Return members without what they do now and how full their context is, which only live pages show."""
+    now = ("doing", "context")
+    return {name: {key: value for key, value in one.items() if key not in now} for name, one in members.items()}
+
+
 async def live(folder: Path) -> dict[str, dict[str, Any]]:
     """Return what the same page has that looks at the team now."""
     async with page_server(folder) as server:
         async for _, change in server.changes("main"):
             found = {part: change.get(part, {}) for part in PARTS}
-            # What a member does now is in its transcript, which has no times.
-            return {**found, "members": {name: {**one, "doing": ""} for name, one in found["members"].items()}}
+            return {**found, "members": without_now(found["members"])}
     raise AssertionError("the stream ended")
 
 
@@ -53,7 +58,7 @@ def check(folder: Path) -> None:
     times = [step["at"] for step in steps]
     assert times == sorted(times)
     state = played_back(steps)
-    state["members"] = {name: {**one, "doing": ""} for name, one in state["members"].items()}
+    state["members"] = without_now(state["members"])
     assert state == anyio.run(live, folder)
 
 

@@ -14,9 +14,10 @@ from deskmate.app.sessions.shown_team import ShownTeam
 from deskmate.config import Settings
 from deskmate.core.agent.entries import Entry
 from deskmate.core.log.names import BOARD, ROSTER, SPEND, log
+from deskmate.core.log.records import Item, Record
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.open_questions import Question
-from deskmate.core.team.spending import Spending
+from deskmate.core.team.spending import Spending, Spent, read_spent
 from deskmate.core.team.tasks import BoardState
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import Reading, reading_of, telling
@@ -82,7 +83,20 @@ class TeamOnDisk:
 
     async def entries(self, name: str, after: int = 0) -> Sequence[tuple[int, Entry]]:
         """Return a member's entries after a number."""
-        return list(entries_in(await self._state.writer.store.read(log(name), after, sync=False)))
+        return list(entries_in(await self.records(log(name), after)))
+
+    async def calls(self, after: int = 0) -> Sequence[tuple[int, Spent]]:
+        """Return the model calls of the team after a number."""
+        items = await self.records(SPEND, after)
+        return [
+            (item.number, spent)
+            for item in items
+            if isinstance(item, Record) and isinstance(spent := read_spent(item.body), Spent)
+        ]
+
+    async def records(self, stream: str, after: int = 0) -> Sequence[Item]:
+        """Return the records of a stream after a number."""
+        return await self._state.writer.store.read(stream, after, sync=False)
 
 
 @asynccontextmanager

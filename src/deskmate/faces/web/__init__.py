@@ -4,9 +4,8 @@ web_start      from arguments to exit code
 web_server     the routes
 request_guard  who may ask: token, Host and Origin, checked before any route
 page_files     the files of the page, as they are served and as one file
-shared_team    one team, read and folded once for all pages that show it
-team_changes   what is new in a team since a page was last told, as events
-team_replay    the past of a team as steps, each of the same form
+team_pages     what the routes answer
+live           a team as pages see it: read once, and told as changes
 team_export    a team as one HTML file
 shown_json     items as JSON
 markdown_tree  Markdown as a tree of elements, so that the page never handles HTML

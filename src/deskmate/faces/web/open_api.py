@@ -3,7 +3,7 @@
 from typing import Any
 
 from deskmate import __version__
-from deskmate.faces.web.page_requests import REQUESTS, PageRequest
+from deskmate.faces.web.page_requests import REQUESTS, PageRequest, TeamRequest
 
 _TEAM = {"name": "team", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[a-z0-9_-]+$"}}
 _MEMBER = {
@@ -17,6 +17,44 @@ _PART = {
     "in": "query",
     "description": "Only the work of a task, such as #3, or what is in the tree of a member and not merged.",
     "schema": {"type": "string"},
+}
+_WORDS = {
+    "name": "words",
+    "in": "query",
+    "required": True,
+    "description": "Words that must all be in one item of a transcript.",
+    "schema": {"type": "string", "maxLength": 200},
+}
+_BEFORE = {
+    "name": "before",
+    "in": "query",
+    "required": True,
+    "description": "Only items that were complete before this entry.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999_999_999},
+}
+_AFTER = {
+    "name": "after",
+    "in": "query",
+    "description": "How many steps you have already. Send `history` with it.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999},
+}
+_HISTORY = {
+    "name": "history",
+    "in": "query",
+    "description": "The `history` of the last answer. If it is another one now, all steps are returned.",
+    "schema": {"type": "string"},
+}
+_POINT = {
+    "name": "point",
+    "in": "query",
+    "description": "The number of a checkpoint. Without it, the checkpoints are listed.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999_999_999},
+}
+_PATH = {
+    "name": "path",
+    "in": "query",
+    "description": "A file of the checkpoint. Without it, the files are listed.",
+    "schema": {"type": "string", "maxLength": 4096},
 }
 _LAST = {
     "name": "Last-Event-ID",
@@ -47,7 +85,10 @@ def open_api() -> dict[str, Any]:
         },
         "security": [{"token": []}],
         "paths": {
-            "/api/teams": {"get": _operation("List the teams, the last written first.", "application/json")},
+            "/api/teams": {
+                "get": _operation("List the teams, the last written first.", "application/json"),
+                "post": _action(TeamRequest, []),
+            },
             "/api/teams/{team}/events": {
                 "get": _operation(
                     "Stream what happens in a team, as server-sent events. The first has everything, and `whole`. "
@@ -60,15 +101,33 @@ def open_api() -> dict[str, Any]:
                 "get": _operation(
                     "Return the past of a team as steps: the time of each, and what changed, as in the events.",
                     "application/json",
-                    [_TEAM],
+                    [_TEAM, _AFTER, _HISTORY],
                 )
+            },
+            "/api/teams/{team}/transcript": {
+                "get": _operation(
+                    "Return earlier items of the transcript of a member.", "application/json", [_TEAM, _MEMBER, _BEFORE]
+                )
+            },
+            "/api/teams/{team}/search": {
+                "get": _operation("Find words in the transcripts of all members.", "application/json", [_TEAM, _WORDS])
+            },
+            "/api/teams/{team}/files": {
+                "get": _operation(
+                    "Return the checkpoints of the files of a team, the files of one, or a file as it was then.",
+                    "application/json",
+                    [_TEAM, _POINT, _PATH],
+                )
+            },
+            "/api/teams/{team}/page": {
+                "get": _operation("Return the team as one HTML file, redacted.", "text/html", [_TEAM])
             },
             "/api/teams/{team}/changes": {
                 "get": _operation(
                     "Return what the branch of a team changes, as a diff.", "application/json", [_TEAM, _PART]
                 )
             },
-            **{f"/api/teams/{{team}}/{name}": {"post": _action(kind)} for name, kind in REQUESTS.items()},
+            **{f"/api/teams/{{team}}/{name}": {"post": _action(kind, [_TEAM])} for name, kind in REQUESTS.items()},
             "/api/openapi.json": {"get": _operation("Return this description.", "application/json")},
         },
         "components": {
@@ -89,10 +148,10 @@ def _operation(summary: str, media_type: str, parameters: list[Any] | None = Non
     return {"summary": summary, "parameters": parameters or [], "responses": {"200": found, **_error_answers()}}
 
 
-def _action(kind: type[PageRequest]) -> dict[str, Any]:
+def _action(kind: type[PageRequest], parameters: list[Any]) -> dict[str, Any]:
     summary = (kind.__doc__ or "").strip()
     body = {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}
-    return {**_operation(summary, "application/json", [_TEAM]), "requestBody": body}
+    return {**_operation(summary, "application/json", parameters), "requestBody": body}
 
 
 def _error_answers() -> dict[str, Any]:

@@ -7,10 +7,16 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from deskmate.app import question_answers, user_actions
+from deskmate.app.detached.client_limits import refuse_more
+from deskmate.app.detached.lead_process import LeadOrder, start
 from deskmate.core.team.task_fields import NewTask
+
+# A cap on costs is for each team, so a page that is left alone must not start any number of them.
+MOST_TEAMS = 8
 
 Text = Annotated[str, Field(min_length=1, max_length=200_000)]
 MemberName = Annotated[str, Field(min_length=1, max_length=64)]
@@ -96,6 +102,36 @@ class StopRequest(PageRequest):
         return {"recipient": sent.recipient, "running": sent.live}
 
 
+class ResumeRequest(PageRequest):
+    """Continue a team that is not running, in a process of its own. Without text, its members go on with their work."""
+
+    text: Text | None = None
+
+    async def carry_out(self, folder: Path, team: str) -> dict[str, Any]:
+        """Start its process."""
+        return await _started(folder, {"goal": self.text, "team": team, "continues": True})
+
+
+class TeamRequest(PageRequest):
+    """Start a team in a process of its own. It goes on if the page is closed. Limits can only narrow the settings."""
+
+    goal: Text
+    name: MemberName | None = None
+    permission_mode: Literal["plan", "default", "acceptEdits", "dontAsk"] | None = None
+    max_cost: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+
+    async def carry_out(self, folder: Path, team: str) -> dict[str, Any]:
+        """Start its process. `team` is not used: a new team chooses its name."""
+        asked = self.model_dump(include={"permission_mode", "max_cost"}, exclude_none=True)
+        return await _started(folder, {"goal": self.goal, "team": self.name, "limits": asked})
+
+
+async def _started(folder: Path, order: dict[str, Any]) -> dict[str, Any]:
+    await to_thread.run_sync(refuse_more, folder, MOST_TEAMS)
+    begun = await start(folder, LeadOrder.model_validate(order))
+    return {"team": begun.team, "mode": begun.mode, "notes": list(begun.notes)}
+
+
 # By the last part of the address, below `/api/teams/TEAM/`.
 REQUESTS: dict[str, type[PageRequest]] = {
     "messages": MessageRequest,
@@ -103,4 +139,5 @@ REQUESTS: dict[str, type[PageRequest]] = {
     "tasks": TaskRequest,
     "interrupts": InterruptRequest,
     "stops": StopRequest,
+    "resumes": ResumeRequest,
 }

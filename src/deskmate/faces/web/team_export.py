@@ -10,10 +10,10 @@ from deskmate import __version__, app
 from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
 from deskmate.errors import Refused
 from deskmate.faces.common.text_tables import note
+from deskmate.faces.web.live.shared_team import SharedTeam
+from deskmate.faces.web.live.team_replay import team_replay
+from deskmate.faces.web.live.transcripts import MemberWords, shown_items
 from deskmate.faces.web.page_files import single_file
-from deskmate.faces.web.shared_team import SharedTeam
-from deskmate.faces.web.team_changes import MemberWords, shown_items
-from deskmate.faces.web.team_replay import team_replay
 from deskmate.queries.stream_reader import reading_of
 
 
@@ -41,7 +41,7 @@ def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
 
     async def saved() -> dict[str, Any]:
         async with watched(reading.workspace, reading.team, settings) as opened:
-            return await _saved(opened)
+            return await _saved(opened, settings)
 
     steps = team_replay(reading.workspace, reading.team)
     data = {**anyio.run(saved), "name": reading.team, "steps": steps, "version": __version__}
@@ -49,8 +49,8 @@ def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
     return reading.team, single_file(reading.team, app.redaction_of(settings).value(data))
 
 
-async def _saved(team: TeamOnDisk) -> dict[str, Any]:
-    shared = SharedTeam(team)
+async def _saved(team: TeamOnDisk, settings: app.Settings) -> dict[str, Any]:
+    shared = SharedTeam(team, settings)
     await shared.fold()
     words = {name: shown_items(await MemberWords(name).news(team)) for name in team.roster.members}
     return {"state": shared.since(0), "transcripts": words}

@@ -131,6 +131,10 @@ class CopyCheckpoints:
             lines += (line if line.endswith("\n") else f"{line}\n" for line in patch)
         return "".join(lines)
 
+    def paths(self, tree: str) -> tuple[str, ...]:
+        """Return the files of a tree."""
+        return tuple(sorted(self._tree(tree)))
+
     def content(self, tree: str, path: str) -> bytes | None:
         """Return the bytes of a regular file in a tree, or None if there is none."""
         return self._content(self._tree(tree).get(path))

@@ -109,6 +109,10 @@ class GitCheckpoints:
         """Return the differences between two trees as a patch."""
         return self._git.run("diff", "--no-ext-diff", "--no-textconv", "--no-renames", before, after)[1]
 
+    def paths(self, tree: str) -> tuple[str, ...]:
+        """Return the files of a tree."""
+        return tuple(_split(self._git.data("ls-tree", "-r", "-z", "--name-only", tree)))
+
     def content(self, tree: str, path: str) -> bytes | None:
         """Return the bytes of a regular file in a tree, or None if there is none."""
         try:

@@ -123,6 +123,9 @@ class Checkpoints(Protocol):
     def diff(self, before: str, after: str) -> str:
         """Return the differences between two trees as a patch."""
 
+    def paths(self, tree: str) -> tuple[str, ...]:
+        """Return the files of a tree."""
+
     def content(self, tree: str, path: str) -> bytes | None:
         """Return the bytes of a regular file in a tree, or None if there is none."""
 

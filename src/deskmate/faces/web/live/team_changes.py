@@ -8,36 +8,8 @@ asks for what came after the last entry that it has.
 from collections.abc import AsyncIterator
 from typing import Any
 
-from deskmate.app.attach.team_on_disk import TeamOnDisk
-from deskmate.faces.common.items.entry_items import EntryReader
-from deskmate.faces.common.items.transcript_items import TranscriptItem
-from deskmate.faces.web.shared_team import SharedTeam
-from deskmate.faces.web.shown_json import entry_json
-
-# A page that opens a long conversation gets its end first.
-FIRST_ITEMS = 200
-
-
-class MemberWords:
-    """The transcript of one member as items."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.last = name, 0
-        self._reader = EntryReader()
-
-    async def news(self, team: TeamOnDisk) -> dict[str, tuple[int, TranscriptItem]]:
-        """Return the items that are new or have changed, by key, with the number of the entry that made them so."""
-        found: dict[str, tuple[int, TranscriptItem]] = {}
-        for number, entry in await team.entries(self.name, self.last):
-            for item in self._reader.read(self.name, number, entry):
-                found[item.key] = number, item
-            self.last = number
-        return found
-
-
-def shown_items(items: dict[str, tuple[int, TranscriptItem]]) -> list[dict[str, Any]]:
-    """Return items as JSON. `number`: the entry that made each as it is."""
-    return [{**entry_json(item), "number": number} for number, item in items.values()]
+from deskmate.faces.web.live.shared_team import SharedTeam
+from deskmate.faces.web.live.transcripts import ITEMS_AT_ONCE, MemberWords, shown_items
 
 
 class TeamChanges:
@@ -67,7 +39,7 @@ class TeamChanges:
         items = {key: (number, item) for key, (number, item) in news.items() if number > self._after}
         if not items:
             return {}
-        most = FIRST_ITEMS if self._is_first else len(items)
+        most = ITEMS_AT_ONCE if self._is_first else len(items)
         self._is_first = False
         last = dict(list(items.items())[-most:])
         return {"member": words.name, "items": shown_items(last), "before": len(items) - len(last)}

@@ -4,122 +4,44 @@ Members, tasks, letters and questions have keys. A page asks for what changed si
 runs in the background: one of the pages waits for the files, and the others wait for it.
 """
 
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import anyio
 
 from deskmate.app import Settings
 from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
-from deskmate.core.team.status import Working
-from deskmate.faces.common.items.entry_items import EntryReader
 from deskmate.faces.common.items.mail_items import mail_items
 from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.items.task_items import task_items
-from deskmate.faces.common.items.transcript_items import CallItem, CallState
+from deskmate.faces.web.live.member_doing import TeamContexts, TeamDoing
+from deskmate.faces.web.live.team_replay import TeamHistory
+from deskmate.faces.web.live.versioned import KeptJson, Versioned
 from deskmate.faces.web.shown_json import letter_json, members_json, question_json, summary_json, task_json
 from deskmate.queries.stream_reader import telling
 
-T = TypeVar("T")
-
 # Nothing is written if the process that runs a team is killed, so its seat is checked this often.
 _SEAT_SECONDS = 3.0
-# Records that are written together are told together.
-_BREATH_SECONDS = 0.03
-# A page that missed more keys that are gone is told everything.
-_GONE_KEPT = 2000
-
-
-class _Kept(Generic[T]):
-    """The JSON of items, made again only if an item has changed. Most never do."""
-
-    def __init__(self, make: Callable[[T], dict[str, Any]]) -> None:
-        self._make = make
-        self._made: dict[str, tuple[T, dict[str, Any]]] = {}
-
-    def all(self, items: dict[str, T]) -> dict[str, dict[str, Any]]:
-        """Return the JSON of items by key, and forget all others."""
-        made = {}
-        for key, item in items.items():
-            known = self._made.get(key)
-            made[key] = known if known is not None and known[0] == item else (item, self._make(item))
-        self._made = made
-        return {key: shown for key, (_, shown) in made.items()}
-
-
-class _Versioned:
-    """Values by part and key, and since which version each is as it is."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {}
-        self._gone: deque[tuple[int, str, str]] = deque()
-        self._forgotten = 0
-
-    def put(self, version: int, part: str, values: dict[str, dict[str, Any]]) -> None:
-        """Set all values of a part."""
-        known = self._parts.get(part, {})
-        self._parts[part] = {
-            key: known[key] if key in known and (known[key][1] is value or known[key][1] == value) else (version, value)
-            for key, value in values.items()
-        }
-        self._gone.extend((version, part, key) for key in known if key not in values)
-        while len(self._gone) > _GONE_KEPT:
-            self._forgotten = self._gone.popleft()[0]
-
-    def since(self, version: int) -> dict[str, Any]:
-        """Return what changed after a version, with `whole` if that is everything there is."""
-        if version < self._forgotten:
-            version = 0
-        changes: dict[str, Any] = {} if version else {"whole": True}
-        for part, values in self._parts.items():
-            changed: dict[str, Any] = {key: value for key, (number, value) in values.items() if number > version}
-            if version:
-                gone = (key for number, name, key in self._gone if number > version and name == part)
-                changed |= dict.fromkeys(key for key in gone if key not in values)
-            if changed:
-                changes[part] = changed
-        return changes
-
-
-class _Doing:
-    """What a member does now: the call that has been running longest."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.last = name, 0
-        self._reader = EntryReader()
-        self._running: dict[str, str] = {}
-
-    async def read(self, team: TeamOnDisk) -> None:
-        """Take in what is new in the transcript."""
-        for number, entry in await team.entries(self.name, self.last):
-            for item in self._reader.read(self.name, number, entry):
-                if isinstance(item, CallItem) and item.state is CallState.RUNNING:
-                    self._running[item.key] = item.title
-                elif isinstance(item, CallItem) and item.is_over:
-                    self._running.pop(item.key, None)
-            self.last = number
-
-    @property
-    def words(self) -> str:
-        """The call; empty if none runs."""
-        return next(iter(self._running.values()), "")
+# After this time pages are told again, so records that are written together are told together.
+_BREATH_SECONDS = 0.05
 
 
 class SharedTeam:
     """A team as of its last look. `version` grows with each look."""
 
-    def __init__(self, team: TeamOnDisk) -> None:
+    def __init__(self, team: TeamOnDisk, settings: Settings) -> None:
         self.disk, self.version = team, 0
         self._lock = anyio.Lock()
-        self._values = _Versioned()
-        self._doing: dict[str, _Doing] = {}
-        # Up to which entry each transcript was read: by a page, and here.
+        self._values = Versioned()
+        self._doing, self._contexts = TeamDoing(), TeamContexts(settings)
+        # Up to which entry pages have read each transcript.
         self._watched: Counter[str] = Counter()
-        self._read: dict[str, int] = {}
-        self._tasks, self._letters = _Kept(task_json), _Kept(letter_json)
+        self._told_at = 0.0
+        self.history = TeamHistory()
+        self._tasks, self._letters = KeptJson(task_json), KeptJson(letter_json)
         # From which states each part was made. States are values: the same object says the same.
         self._made_from: dict[str, tuple[object, ...]] = {}
 
@@ -137,11 +59,12 @@ class SharedTeam:
         team, self.version = self.disk, self.version + 1
         summary = {**summary_json(team.roster, team.board, team.spending.team), "running": team.running}
         self._values.put(self.version, "team", {"": summary})
-        doing = await self._all_doing()
-        if self._is_new("members", team.roster, team.board, team.spending, doing):
+        await self._doing.refresh(team)
+        await self._contexts.refresh(team)
+        if self._is_new("members", team.roster, team.board, team.spending, self._doing.words):
             members = members_json(team.roster, team.board, team.spending)
             for name, one in members.items():
-                one["doing"] = doing.get(name, "")
+                one |= {"doing": self._doing.words.get(name, ""), "context": self._contexts.shares.get(name)}
             self._values.put(self.version, "members", members)
         if self._is_new("tasks", team.board):
             tasks = {str(item.task.id): item for item in task_items(team.board)}
@@ -160,28 +83,19 @@ class SharedTeam:
             for one, other in zip(states, before, strict=True)
         )
 
-    async def _all_doing(self) -> dict[str, str]:
-        found = {}
-        for name, member in self.disk.roster.members.items():
-            if isinstance(member.status, Working):
-                one = self._doing.setdefault(name, _Doing(name))
-                await one.read(self.disk)
-                found[name] = one.words
-        self._read = {name: self._doing[name].last for name in found}
-        return found
-
     async def wait(self, version: int) -> None:
         """Return once there is a version after this one. Raises StoreError."""
         async with self._lock:
             if self.version > version:
                 return
             with anyio.move_on_after(_SEAT_SECONDS):
-                await self.disk.changed({**self._watched, **self._read})
-                await anyio.sleep(_BREATH_SECONDS)
+                await self.disk.changed({**self._watched, **self._doing.read_upto})
+                await anyio.sleep_until(self._told_at + _BREATH_SECONDS)
             # A page that closes now must not leave half a look behind: others continue with it.
             with anyio.CancelScope(shield=True):
                 await self.disk.look()
                 await self.fold()
+                self._told_at = anyio.current_time()
 
 
 class SharedTeams:
@@ -200,7 +114,7 @@ class SharedTeams:
             async with one.lock:
                 if one.team is None:
                     disk = await one.stack.enter_async_context(watched(self._folder, name, self._settings))
-                    team = SharedTeam(disk)
+                    team = SharedTeam(disk, self._settings)
                     await team.fold()
                     one.team = team
             # The page that opened it may be gone by now.

@@ -4,12 +4,17 @@ A step has the same form as a live change, so the page shows the past with the c
 are not in it, because their entries have no times.
 """
 
-from collections.abc import Iterable, Iterator
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import anyio
+from anyio import to_thread
+
+from deskmate.app.attach.team_on_disk import TeamOnDisk
 from deskmate.core.log.names import BOARD, ROSTER, SPEND, USER, mail
 from deskmate.core.log.records import Item, Record
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
@@ -20,30 +25,55 @@ from deskmate.faces.common.items.member_items import member_items
 from deskmate.faces.common.items.task_items import TaskItem, task_item
 from deskmate.faces.web.shown_json import Shown, letter_json, member_json, summary_json, task_json
 from deskmate.queries.member_view import Letter
-from deskmate.queries.stream_reader import Reading, reading_of
+from deskmate.queries.stream_reader import reading_of
 
 Changes: TypeAlias = dict[str, dict[str, Any]]
+
+
+class TeamHistory:
+    """The steps of a team so far. It grows with the records: what was read once is not read again.
+
+    `id` differs each time, because a step that was read later may have another place.
+    """
+
+    def __init__(self) -> None:
+        self.id, self.steps = secrets.token_hex(4), list[Shown]()
+        self._replay, self._upto, self._latest = _Replay(), dict[str, int](), 0.0
+        self._lock = anyio.Lock()
+
+    async def refresh(self, team: TeamOnDisk) -> None:
+        """Take in what is new. Raises StoreError."""
+        boxes = [mail(name) for name in (USER, *team.roster.members)]
+        async with self._lock:
+            news = {
+                stream: await team.records(stream, self._upto.get(stream, 0))
+                for stream in (ROSTER, BOARD, SPEND, *boxes)
+            }
+            # It takes seconds for a long history, and others wait for events meanwhile.
+            await to_thread.run_sync(self.take, news)
+
+    def take(self, news: Mapping[str, Sequence[Item]]) -> None:
+        """Add the steps of new records of each stream."""
+        parts = [_of_stream(stream, items) for stream, items in news.items()]
+        for at, stream, item in merge(*parts, key=lambda one: one[0]):
+            # What is found later comes later, whatever its clock says.
+            self._latest = max(self._latest, at)
+            if changes := self._replay.step(stream, item):
+                self.steps.append({"at": self._latest, **changes})
+        self._upto |= {stream: items[-1].number for stream, items in news.items() if items}
 
 
 def team_replay(folder: Path | None, team: str | None) -> list[Shown]:
     """Return the steps of a team, oldest first: `at`, and what changed then. Raises Refused or StoreError."""
     reading = reading_of(folder, team)
-    replay = _Replay()
-    steps = ({"at": at, **replay.step(stream, item)} for at, stream, item in _timed(reading))
-    return [step for step in steps if len(step) > 1]
-
-
-def _timed(reading: Reading) -> Iterator[tuple[float, str, Record]]:
-    """Yield every record that has a time, in the order of the times, and within a stream in that of the records."""
     roster = roster_fold.fold(members.EMPTY, reading.items(ROSTER))
-    boxes = [mail(name) for name in (USER, *roster.members)]
-    streams = [
-        _of_stream(stream, reading.where(stream, roster).items(stream)) for stream in (ROSTER, BOARD, SPEND, *boxes)
-    ]
-    return merge(*streams, key=lambda one: one[0])
+    streams = (ROSTER, BOARD, SPEND, *(mail(name) for name in (USER, *roster.members)))
+    history = TeamHistory()
+    history.take({stream: reading.where(stream, roster).items(stream) for stream in streams})
+    return history.steps
 
 
-def _of_stream(stream: str, items: list[Item]) -> list[tuple[float, str, Record]]:
+def _of_stream(stream: str, items: Sequence[Item]) -> list[tuple[float, str, Record]]:
     found, latest = [], 0.0
     for item in items:
         if isinstance(item, Record):
