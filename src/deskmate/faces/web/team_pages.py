@@ -97,7 +97,7 @@ class TeamPages:
         """Return the steps of a team, or those after the ones that a page has."""
         after, known = _number(request.query_params.get("after", "0"), "after"), request.query_params.get("history")
         async with self._shared.opened(request.path_params["team"]) as team:
-            history = team.history
+            history = team.past
             await history.refresh(team.disk)
             first = after if known == history.id else 0
             return JSONResponse({"history": history.id, "after": first, "steps": history.steps[first:]})

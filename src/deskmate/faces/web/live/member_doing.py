@@ -1,8 +1,8 @@
 """What each member does now, and how full its context is."""
 
+from deskmate.app import Settings
 from deskmate.app.attach.team_on_disk import TeamOnDisk
 from deskmate.app.parts.provider_models import window_of
-from deskmate.config import Settings
 from deskmate.core.team.status import Working
 from deskmate.faces.common.items.entry_items import EntryReader
 from deskmate.faces.common.items.transcript_items import CallItem, CallState

@@ -18,7 +18,7 @@ from deskmate.faces.common.items.mail_items import mail_items
 from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.items.task_items import task_items
 from deskmate.faces.web.live.member_doing import TeamContexts, TeamDoing
-from deskmate.faces.web.live.team_replay import TeamHistory
+from deskmate.faces.web.live.team_replay import TeamPast
 from deskmate.faces.web.live.versioned import KeptJson, Versioned
 from deskmate.faces.web.shown_json import letter_json, members_json, question_json, summary_json, task_json
 from deskmate.queries.stream_reader import telling
@@ -40,7 +40,7 @@ class SharedTeam:
         # Up to which entry pages have read each transcript.
         self._watched: Counter[str] = Counter()
         self._told_at = 0.0
-        self.history = TeamHistory()
+        self.past = TeamPast()
         self._tasks, self._letters = KeptJson(task_json), KeptJson(letter_json)
         # From which states each part was made. States are values: the same object says the same.
         self._made_from: dict[str, tuple[object, ...]] = {}

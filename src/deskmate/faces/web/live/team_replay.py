@@ -30,7 +30,7 @@ from deskmate.queries.stream_reader import reading_of
 Changes: TypeAlias = dict[str, dict[str, Any]]
 
 
-class TeamHistory:
+class TeamPast:
     """The steps of a team so far. It grows with the records: what was read once is not read again.
 
     `id` differs each time, because a step that was read later may have another place.
@@ -68,7 +68,7 @@ def team_replay(folder: Path | None, team: str | None) -> list[Shown]:
     reading = reading_of(folder, team)
     roster = roster_fold.fold(members.EMPTY, reading.items(ROSTER))
     streams = (ROSTER, BOARD, SPEND, *(mail(name) for name in (USER, *roster.members)))
-    history = TeamHistory()
+    history = TeamPast()
     history.take({stream: reading.where(stream, roster).items(stream) for stream in streams})
     return history.steps
 
@@ -160,4 +160,7 @@ def _spent(item: Record) -> Changes:
     if not isinstance(spent, spending.Spent):
         return {}
     # A subagent counts towards the member that started it.
-    return {"call": {"member": spent.member.partition(":")[0], "model": spent.model, "cost": spent.cost}}
+    tokens = spent.input + spent.cache_read + spent.cache_write + spent.output
+    return {
+        "call": {"member": spent.member.partition(":")[0], "model": spent.model, "cost": spent.cost, "tokens": tokens}
+    }

@@ -39,8 +39,21 @@ export async function ask(path) {
   return (await checked(await fetch(path, { headers: headers() }))).json();
 }
 
-export async function send(team, kind, body) {
-  const path = `/api/teams/${encodeURIComponent(team)}/${kind}`;
+// A file of the server, to keep.
+export async function download(path, name) {
+  const blob = await (await checked(await fetch(path, { headers: headers() }))).blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+export function send(team, kind, body) {
+  return sendTo(`/api/teams/${encodeURIComponent(team)}/${kind}`, body);
+}
+
+export async function sendTo(path, body) {
   const options = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
   return (await checked(await fetch(path, options))).json();
 }
@@ -50,6 +63,7 @@ export async function send(team, kind, body) {
 export function follow(team, member, { told, linked, refused }) {
   if (saved) {
     told({ ...saved.state, whole: true, transcript: { items: saved.transcripts[member] || [] } });
+    linked(true);
     return () => {};
   }
   const control = new AbortController();
