@@ -48,11 +48,10 @@ async def test_the_teams_are_listed_with_title_state_and_cost(foreign: Path) -> 
     assert (main["state"], main["open"], main["spent"]["unpriced"]) == ("stopped", 3, 1)
 
 
-async def test_a_workspace_without_teams_is_refused_in_plain_words(tmp_path: Path) -> None:
+async def test_a_workspace_without_teams_has_an_empty_list(tmp_path: Path) -> None:
     async with page_server(tmp_path) as server:
-        answer = await server.client.get("/api/teams")
-    assert answer.status_code == 409
-    assert answer.json()["error"]
+        answer = (await server.client.get("/api/teams")).json()
+    assert answer == {"workspace": str(tmp_path), "teams": [], "modes": ["plan", "default"]}
 
 
 async def test_the_first_event_has_everything(place: Path) -> None:

@@ -3,6 +3,7 @@
 Each command passes its arguments to the module that carries it out. Docstrings of commands are their help.
 """
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, 
 from deskmate.faces.common.exit_codes import EXIT_CODES_EPILOG
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from deskmate.app import RunRequest
 
 EPILOG = """
@@ -80,6 +83,7 @@ _NEW_TEAM_ONLY = "--team-file starts a new team, so it cannot be used with an ex
 @click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the most recently used team.")
 @click.option("-r", "--resume", "picks", is_flag=True, help="Choose from a list which team to continue.")
+@click.option("--web", "shows", is_flag=True, help="Also show the team on a page in your browser.")
 @team_file_option
 @mode_option("You are asked if a call needs permission.")
 @options
@@ -93,6 +97,7 @@ def deskmate(
     new_team: str | None,
     latest: bool,
     picks: bool,
+    shows: bool,
     team_file: str | None,
     trusts: bool,
     **flags: object,
@@ -116,12 +121,20 @@ def deskmate(
     words = ctx.meta["words"]
     if words is not None and not words.strip():
         raise click.UsageError('The message is empty. Write one, as in: deskmate "where are retries handled?"', ctx)
-    if picks:
-        return _talk_to_picked(workspace, words, flags, plain=plain, trusts=trusts)
     flags["team_file"] = team_file
-    return _talk(
-        workspace, words, team or new_team, flags, continues=latest or team is not None, plain=plain, trusts=trusts
-    )
+    with _page(workspace, team) if shows else nullcontext():
+        if picks:
+            return _talk_to_picked(workspace, words, flags, plain=plain, trusts=trusts)
+        return _talk(
+            workspace, words, team or new_team, flags, continues=latest or team is not None, plain=plain, trusts=trusts
+        )
+
+
+def _page(workspace: Path | None, team: str | None) -> "AbstractContextManager[None]":
+    with importing():
+        from deskmate.faces.web import shown_beside
+
+    return shown_beside(workspace, team)
 
 
 def _talk_to_picked(

@@ -16,6 +16,7 @@ The folder `page` has the page itself: HTML, style, scripts and the libraries th
 a build step.
 """
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 
@@ -25,6 +26,14 @@ def serve(folder: Path | None, team: str | None, *, port: int, opens: bool) -> i
     from deskmate.faces.web.web_start import serve_page
 
     return serve_page(folder, team, port=port, opens=opens)
+
+
+def shown_beside(folder: Path | None, team: str | None) -> AbstractContextManager[None]:
+    """Return a context in which the page is served beside a conversation. Raises DeskmateError."""
+    _check_installed()
+    from deskmate.faces.web.web_start import page_beside
+
+    return page_beside(folder, team)
 
 
 def save(folder: Path | None, team: str | None, file: str) -> int:

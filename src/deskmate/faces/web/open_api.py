@@ -39,8 +39,10 @@ _MEMBER = _query("member", "Whose transcript it is. Default: lead.", _TEXT)
 # By the last part of the address, below `/api/teams/TEAM/`: what it does, what it returns, its parameters.
 _LOOKS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
     "events": (
-        "Stream what happens in a team, as server-sent events. The first has everything, and `whole`. Later ones have "
-        "what changed. A key that comes again has a new value, and null means gone.",
+        (
+            "Stream what happens in a team, as server-sent events. The first has everything, and `whole`. Later ones "
+            "have what changed. A key that comes again has a new value, and null means gone."
+        ),
         "text/event-stream",
         [_MEMBER, _LAST],
     ),

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from deskmate.app import Settings
 from deskmate.app.rewind.past_files import past_files_of
 from deskmate.core.policy.permissions import NARROW_TO_WIDE, Mode
-from deskmate.errors import BadInput, DeskmateError, StoreError, ToolError
+from deskmate.errors import BadInput, DeskmateError, Refused, StoreError, ToolError
 from deskmate.faces.web.live.shared_team import SharedTeams
 from deskmate.faces.web.live.team_changes import team_events
 from deskmate.faces.web.live.transcripts import earlier_items, found_items
@@ -63,7 +63,11 @@ class TeamPages:
     @answers
     async def teams(self, request: Request) -> Response:
         """List the teams, and the permission modes that a new one can have."""
-        found = await to_thread.run_sync(look_at_teams, self._folder)
+        try:
+            found = await to_thread.run_sync(look_at_teams, self._folder)
+        except Refused:
+            # There is none yet, and the page has a form to start one.
+            found = ()
         widest = self._settings.permission_mode or Mode.DEFAULT
         modes = [mode.value for mode in NARROW_TO_WIDE if not mode.wider_than(widest) and mode is not Mode.BYPASS]
         teams = [team_json(team) for team in found]

@@ -11,7 +11,8 @@ export function takeLink() {
   const parts = new URLSearchParams(location.hash.slice(1));
   if (parts.get("token")) {
     localStorage.setItem(KEY, parts.get("token"));
-    history.replaceState(null, "", location.pathname + (parts.get("team") ? `#team=${parts.get("team")}` : ""));
+    parts.delete("token");
+    history.replaceState(null, "", location.pathname + (parts.size ? `#${parts}` : ""));
   }
   return Boolean(localStorage.getItem(KEY));
 }

@@ -25,6 +25,7 @@ const CHINESE = {
   "Edit files, ask before commands": "可修改文件，执行命令前问我", "Ask nothing: deny what is not allowed": "不询问：拒绝未允许的操作",
   "Side by side": "并排显示", "Side by side with": "并排显示", "The lead of this team comes from team": "这个团队的负责人来自团队",
   "No connection. Trying again …": "连接已断开，正在重试…", "This team is not running.": "这个团队没有在运行。", "Resume": "继续运行", "What to tell the lead first (optional)": "先对负责人说什么（可选）",
+  "Waiting for the conversation in the terminal to begin.": "正在等待终端中的对话开始。",
   "Nothing was said yet.": "还没有内容。", "Nothing has happened yet.": "还没有发生任何事。", "Show earlier": "显示更早的内容",
   "Search": "搜索", "Search all transcripts": "搜索所有对话", "Found": "搜索结果", "No transcript has these words.": "没有对话包含这些词。", "There is more. Search for more words.": "还有更多结果，请输入更多词。",
   "tokens": "词元", "Tokens": "词元", "model calls": "次模型调用", "Calls": "调用", "Group by": "分组", "context": "上下文", "Age": "已有",

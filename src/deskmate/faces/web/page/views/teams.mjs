@@ -60,15 +60,35 @@ function TeamRow({ team, all, choose }) {
   </li>`;
 }
 
+// The page of a conversation shows its team as soon as it has begun.
+const opened = Date.now() / 1000;
+const WAITING = 1000, SOON = 60;
+
+function useNext(teams, look, choose) {
+  const waits = new URLSearchParams(location.hash.slice(1)).has("next");
+  useEffect(() => {
+    const live = teams && waits ? teams.filter((one) => one.live) : [];
+    const next = live.length === 1 ? live[0] : live.find((one) => one.written >= opened - SOON);
+    if (next) choose(next.name);
+    if (!waits || next) return undefined;
+    const timer = setTimeout(look, WAITING);
+    return () => clearTimeout(timer);
+  }, [teams, waits]);
+  return waits;
+}
+
 export function Teams({ choose }) {
   const [found, setFound] = useState(null);
   const [trouble, setTrouble] = useState(null);
   const tick = now.value;
-  useEffect(() => { ask("/api/teams").then((teams) => { setFound(teams); setTrouble(null); }, setTrouble); }, [tick]);
+  const look = () => { ask("/api/teams").then((teams) => { setFound(teams); setTrouble(null); }, setTrouble); };
+  useEffect(look, [tick]);
+  const waits = useNext(found && found.teams, look, choose);
   return html`<main class="home" lang=${language}>
     <header class="home-head"><h1>${t("Teams")}</h1>${found && html`<p class="soft path" title=${found.workspace}>${found.workspace}</p>`}</header>
     ${trouble && html`<p class="trouble" role="alert">${trouble.message} ${trouble.hint}</p>`}
-    ${found && html`<${NewTeam} modes=${found.modes} choose=${choose} />`}
+    ${waits && html`<p class="note panel" role="status">${t("Waiting for the conversation in the terminal to begin.")}</p>`}
+    ${found && !waits && html`<${NewTeam} modes=${found.modes} choose=${choose} />`}
     ${found && !found.teams.length && html`<${Empty} title=${t("There are no teams here.")}>${t("Say above what should be done. The lead of the team hires others if it needs them.")}<//>`}
     ${found && html`<ul class="team-list">${found.teams.map((team) => html`<${TeamRow} key=${team.name} team=${team} all=${found.teams} choose=${choose} />`)}</ul>`}
   </main>`;
