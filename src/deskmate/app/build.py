@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from deskmate.app.handover.running_handover import hand_over_of
+from deskmate.app.handover.running_handover import hand_over_of, remove_left
 from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
@@ -165,7 +165,9 @@ class TeamParts:
             )
 
     async def sweep(self, name: str) -> None:
-        """End the commands that an earlier process of a member left running. Call it while holding its seat."""
+        """End what an earlier process of a member left running or unfinished. Call it while holding its seat."""
+        if name == LEAD:
+            await to_thread.run_sync(remove_left, self.places)
         member = self.team_state.roster.state.members.get(name)
         if self.servers:
             await to_thread.run_sync(self.servers.sweep, name)

@@ -98,9 +98,13 @@ class HandoverDesk:
         return run_deskmate(words, folder=self.root, env=self.git.environ, pid_file=self.git.victim).returncode
 
     def points(self, seed: str, most: int) -> Sequence[tuple[Moment, int]]:
-        """Return where to kill the run that just ended: at `most` points, in a soak test at all."""
+        """Return where to kill the run that just ended: at `most` points, in a soak test at all.
+
+        One of them is when the work is handed over, but not tidied up.
+        """
         points = [(moment, number) for number in range(1, len(self.git.steps) + 1) for moment in MOMENTS]
-        return points if SOAK else random.Random(seed).sample(points, most)
+        moved = next(number for number, words in enumerate(self.git.steps, 1) if "update-ref -m merge" in words)
+        return points if SOAK else [("after", moved), *random.Random(seed).sample(points, most - 1)]
 
     def flaws(self, run: Callable[[], int], seed: str, most: int) -> dict[str, object]:
         """Kill a run at points, and run again each time. Return what is then not as after a run that was not killed."""
