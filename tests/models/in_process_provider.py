@@ -74,6 +74,10 @@ class Provider:
         self.bodies.append(Body(self._head, self._pieces, self._then))
         return self.bodies[-1]
 
+    async def get(self, url: str, headers: Mapping[str, str]) -> Body:
+        """Say nothing about itself."""
+        return Body(ResponseHead(404, "", {}, keeps=True), ())
+
     @property
     def sdk_client(self) -> httpx2.AsyncClient:
         """A client of another library that leads to this provider."""

@@ -60,7 +60,7 @@ from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
     from deskmate.mcp.team_servers import TeamServers
-    from deskmate.models.http.post_client import Poster
+    from deskmate.models.http.post_client import ServerClient
 
 
 @frozen
@@ -340,7 +340,7 @@ def team_parts_of(
     team: str,
     settings: Settings,
     team_state: TeamState,
-    client: "Poster",
+    client: "ServerClient",
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
     member: str = LEAD,

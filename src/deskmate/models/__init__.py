@@ -10,6 +10,7 @@ metered        reports what each reply costs
 slotted        asks only while a call slot is held
 preload        loads what an answer needs while the first answer arrives
 timed          asks no more once the time of the run is up
+served_window  the context window that a server of the user says it has
 model_limits   context window and output size by model family
 prices         US dollars by model
 scripted       says what a script tells it, for tests and the demo

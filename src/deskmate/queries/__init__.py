@@ -9,5 +9,6 @@ team_news      whether anything has happened in a team, and waiting for it
 team_results   what came of a team: answer, cost, time, files
 damage         what of a team cannot be read, and what that stops
 installation   how Deskmate was installed, and which optional parts are there
+model_server   whether a model server on this machine shows tools to its models
 health         whether machine, settings and workspace are ready for a team
 """

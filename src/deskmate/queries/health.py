@@ -1,6 +1,6 @@
 """Whether machine, settings and workspace are ready for a team.
 
-These checks use no network and show no key. `damage` checks the teams.
+These checks use no network and show no key. They only ask model servers on this machine. `damage` checks the teams.
 """
 
 import os
@@ -21,6 +21,7 @@ from deskmate.errors import BadSettings, DeskmateError, Problem, StoreError, hin
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
 from deskmate.queries.installation import Installation, has_terminal_ui
+from deskmate.queries.model_server import is_on_this_machine, obstacle_of
 from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.stores.file_watch import FileWatch, best_watch
 from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
@@ -139,7 +140,7 @@ def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Chec
         return (error_check("settings", error),)
     words = str(settings.file) if settings.file.exists() else f"the defaults, because there is no file {settings.file}"
     checks = (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
-    checks = (*checks, *_providers(settings))
+    checks = (*checks, *_providers(settings), *_servers(settings))
     try:
         return (*checks, _sandbox(sandbox_of(settings), place), *_missing(settings))
     except BadSettings as error:
@@ -207,6 +208,23 @@ def _providers(settings: Settings) -> Iterator[Check]:
             choose_model(settings, alias)
         except BadSettings as error:
             yield error_check(f"alias {alias}", error, "warn")
+
+
+def _servers(settings: Settings) -> Iterator[Check]:
+    """Yield what is wrong with the model servers on this machine."""
+    named = [settings.model, settings.fallback_model, *settings.aliases]
+    for name in dict.fromkeys(_provider_name(settings, one) for one in named if one):
+        provider = settings.provider_of(name)
+        if is_on_this_machine(provider) and (obstacle := obstacle_of(provider)):
+            yield Check("model server", "warn", *obstacle)
+
+
+def _provider_name(settings: Settings, model: str) -> str:
+    """Return the provider of a model, empty if the model cannot be used."""
+    try:
+        return choose_model(settings, model).partition(":")[0]
+    except BadSettings:
+        return ""
 
 
 def _fallback(settings: Settings) -> Iterator[Check]:

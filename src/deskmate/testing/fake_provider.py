@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +88,7 @@ class FakeProvider:
 
     It reads the logs of the team whose agent asks, if they are on this machine. A prompt that breaks one of the
     promises K1 to K8 is answered, and is a complaint that is raised as Uninformed when the provider is closed.
-    `check=False`: nothing is checked.
+    `check=False`: nothing is checked. `models`: what it answers if it is asked for its models.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class FakeProvider:
         fragment: int = 16,
         port: int = 0,
         check: bool = True,
+        models: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.url = ""
         self.requests: list[Asked] = []
@@ -112,6 +113,7 @@ class FakeProvider:
             "responses": ImplicitCache(),
             "gemini": ImplicitCache(),
         }
+        self._models = list(models)
         self._logs = TeamLogs() if check else None
         self._uninformed: list[str] = []
         self._errors: list[Exception] = []
@@ -141,6 +143,9 @@ class FakeProvider:
     # -- asked ------------------------------------------------------------------------------------
 
     def _respond(self, request: HttpRequest) -> Response:
+        if request.method == "GET" and request.path.endswith("/models"):
+            listed = {"object": "list", "data": self._models}
+            return Response(200 if self._models else 404, (json.dumps(listed).encode(),), _JSON)
         found = route(request.path)
         if found is None or request.method != "POST":
             return self._refuse("openai", 404, f"{request.method} {request.path}", ["nothing is here"])

@@ -150,7 +150,7 @@ def test_the_model_that_would_be_asked_is_told_and_no_key(tmp_path: Path, env: E
             "{file} contains an API key, and other users can read it",
             "Run: chmod 600 {file}",
         ),
-        ("model = 'x'", "model", "bad", "The model 'x' does not begin with a known provider", "Write anthropic:x"),
+        ("model = 'x'", "model", "bad", "The model 'x' does not begin with a known provider", "Write PROVIDER:x"),
         ("fallback_model = 'gpt-5'", "fallback", "bad", "There is no API key for openai:gpt-5", "Set OPENAI_API_KEY"),
     ],
 )

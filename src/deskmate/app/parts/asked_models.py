@@ -19,7 +19,7 @@ from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
-    from deskmate.models.http.post_client import PostClient, Poster
+    from deskmate.models.http.post_client import PostClient, ServerClient
 
 
 async def sandbox_and_client(settings: Settings, *, to_any: bool = False) -> tuple[Sandbox, "PostClient"]:
@@ -54,7 +54,7 @@ def _secure(settings: Settings) -> bool:
     return not all((one.base_url or "").startswith("http://") for one in providers if one.reachable)
 
 
-def asked_model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
+def asked_model(settings: Settings, client: "ServerClient", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
     model = Preloading(_model(settings, client, clock, name), partial(_load_rest, settings))
     return model if name else Chosen(model)
@@ -66,7 +66,7 @@ def _load_rest(settings: Settings) -> None:
     price(split_effort(choose_model(settings))[0], Usage(), settings.prices)
 
 
-def _model(settings: Settings, client: "Poster", clock: Clock, name: str | None) -> Model:
+def _model(settings: Settings, client: "ServerClient", clock: Clock, name: str | None) -> Model:
     """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
     fallback = choose_fallback(settings)
     return Retrying(

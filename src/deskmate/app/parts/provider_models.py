@@ -1,5 +1,6 @@
 """The model of a name, without retries, its limits, and whether it can be used."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deskmate.config import Settings, choose_fallback, choose_model, split_effort
@@ -10,12 +11,12 @@ from deskmate.models.prices import price
 from deskmate.ports import Model, ModelLimits
 
 if TYPE_CHECKING:
-    from deskmate.models.http.post_client import Poster
+    from deskmate.models.http.post_client import Poster, ServerClient
 
 OUTPUT_TOKENS = 32_000
 
 
-def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
+def provider_model(name: str, settings: Settings, client: "ServerClient") -> Model:
     """Return the model of a `provider:model`, which may end with its effort."""
     name, effort = split_effort(name)
     effort = effort or settings.effort
@@ -31,38 +32,67 @@ def provider_model(name: str, settings: Settings, client: "Poster") -> Model:
     }
     match at.wire:
         case "anthropic" | "bedrock" | "vertex":
-            # Import a wire format only if it is used.
-            from deskmate.models.wires.anthropic import LEAST_THINKING_TOKENS, AnthropicModel, thinking_budget
-
-            budget = thinking_budget(model, effort) if effort else 0
-            thinking = settings.thinking_tokens or budget
-            limits = _limits(name, settings, thinking)
-            if thinking == budget and thinking >= limits.output:
-                # A model with short answers thinks in the first half, if that is enough.
-                thinking = limits.output // 2 if limits.output // 2 >= LEAST_THINKING_TOKENS else 0
-            where |= {"limits": limits, "thinking_tokens": thinking, "effort": effort}
-            if at.wire == "bedrock" and key is None:
-                from deskmate.models.signing.aws_signature import AwsSigning
-
-                client = AwsSigning(client, name)
-            elif at.wire == "vertex":
-                from deskmate.models.signing.google_token import GoogleTokens
-
-                client = client if key else GoogleTokens(client, name)
-                where["is_vertex"] = True
-            return AnthropicModel(client, model, key=key or "none", **where)
+            return _anthropic_model(name, settings, client, effort, where)
         case "openai":
+            # Import a wire format only if it is used.
             from deskmate.models.wires.openai import OpenAIModel
 
-            return OpenAIModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+            asked: Model = OpenAIModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+            return _with_window(asked, settings, client)
         case "responses":
             from deskmate.models.wires.responses import ResponsesModel
 
-            return ResponsesModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+            asked = ResponsesModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+            return _with_window(asked, settings, client)
         case "gemini":
             from deskmate.models.wires.gemini import GeminiModel
 
             return GeminiModel(client, model, key=key, limits=_limits(name, settings), effort=effort, **where)
+
+
+def _anthropic_model(
+    name: str, settings: Settings, client: "ServerClient", effort: str | None, where: Mapping[str, Any]
+) -> Model:
+    """Return a model of Anthropic, wherever it is served."""
+    from deskmate.models.wires.anthropic import LEAST_THINKING_TOKENS, AnthropicModel, thinking_budget
+
+    at, model = settings.provider_of(name), name.partition(":")[2]
+    budget = thinking_budget(model, effort) if effort else 0
+    thinking = settings.thinking_tokens or budget
+    limits = _limits(name, settings, thinking)
+    if thinking == budget and thinking >= limits.output:
+        # A model with short answers thinks in the first half, if that is enough.
+        thinking = limits.output // 2 if limits.output // 2 >= LEAST_THINKING_TOKENS else 0
+    poster: Poster = client
+    if at.wire == "bedrock" and at.key is None:
+        from deskmate.models.signing.aws_signature import AwsSigning
+
+        poster = AwsSigning(client, name)
+    elif at.wire == "vertex" and at.key is None:
+        from deskmate.models.signing.google_token import GoogleTokens
+
+        poster = GoogleTokens(client, name)
+    return AnthropicModel(
+        poster,
+        model,
+        key=at.key.get_secret_value() if at.key else "none",
+        limits=limits,
+        thinking_tokens=thinking,
+        effort=effort,
+        is_vertex=at.wire == "vertex",
+        **where,
+    )
+
+
+def _with_window(model: Model, settings: Settings, client: "ServerClient") -> Model:
+    """Return the model of a server of the user's own with the window that the server says, unless the user sets one."""
+    at, own = settings.provider_of(model.name), settings.models.get(model.name)
+    if not at.is_own or not at.base_url or (own and own.window):
+        return model
+    from deskmate.models.served_window import ServedWindow
+
+    key = {"authorization": f"Bearer {at.key.get_secret_value()}"} if at.key else {}
+    return ServedWindow(model, client, at.base_url, {**key, **at.headers})
 
 
 def window_of(name: str, settings: Settings) -> int:

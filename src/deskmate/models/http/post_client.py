@@ -58,6 +58,13 @@ class Poster(Protocol):
         """Post a body, in parts, and return the answer once it begins. Raises HttpFailure."""
 
 
+class ServerClient(Poster, Protocol):
+    """What servers are asked with, for answers and for what they say of themselves."""
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> Posted:
+        """Ask for an address, and return the answer once it begins. Raises HttpFailure."""
+
+
 class _Origin(NamedTuple):
     """Where a connection leads."""
 
@@ -102,14 +109,22 @@ class PostClient:
 
     async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> "ArrivingAnswer":
         """Post a body, in parts, and return the answer once it begins. Raises HttpFailure."""
+        size = str(sum(map(len, body)))
+        return await self._ask("POST", url, {**headers, "content-length": size}, body)
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> "ArrivingAnswer":
+        """Ask for an address, and return the answer once it begins. Raises HttpFailure."""
+        return await self._ask("GET", url, headers, ())
+
+    async def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]
+    ) -> "ArrivingAnswer":
         origin, target, own = _parsed(url)
         proxy = self._proxies.of(*origin)
         if proxy and origin.scheme == "http":
             target, own = f"http://{origin.authority}{target}", {**own, **proxy.headers}
-        size = sum(map(len, body))
-        lines = {"host": origin.authority, **headers, **own, "content-length": str(size)}
-        head = _head(f"POST {target}", lines)
-        parts = [b"".join([head, *body])] if size <= _SMALL else [head, *body]
+        head = _head(f"{method} {target}", {"host": origin.authority, **headers, **own})
+        parts = [b"".join([head, *body])] if sum(map(len, body)) <= _SMALL else [head, *body]
         await self._wait_for_turn()
         connection = None
         try:
