@@ -88,19 +88,19 @@ def test_a_hook_can_stop_the_run_and_show_a_message() -> None:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (HookRun(hook(), 1, "", "boom"), "failed with exit code 1: boom"),
+        (HookRun(hook(), 1, "", "boom"), "failed with exit code 1: boom, in `guard.sh` of f"),
         (
             HookRun(hook(), 127, "", "/bin/bash: line 1: guard.sh: not found"),
-            "failed with exit code 127: guard.sh: not found",
+            "failed with exit code 127: guard.sh: not found, in `guard.sh` of f",
         ),
-        (HookRun(hook(), None, ended="did not end within 60 s"), "did not end within 60 s"),
-        (HookRun(hook(), 0, '{"decision": '), "printed JSON that cannot be read"),
-        (HookRun(hook(), 0, "{" + "[" * 100_000), "printed JSON that cannot be read"),
+        (HookRun(hook(), None, ended="did not end within 60 s"), "`guard.sh` of f did not end within 60 s"),
+        (HookRun(hook(), 0, '{"decision": '), "`guard.sh` of f printed JSON that cannot be read"),
+        (HookRun(hook(), 0, "{" + "[" * 100_000), "`guard.sh` of f printed JSON that cannot be read"),
     ],
 )
 def test_a_hook_that_fails_decides_nothing_and_says_why(run: HookRun, words: str) -> None:
     effect = effect_of(run)
-    assert effect == HookEffect(failures=(f"`guard.sh` of f {words}",))
+    assert effect == HookEffect(failures=(words,))
 
 
 @pytest.mark.parametrize("answer", [{}, {"hookSpecificOutput": 3}, {"decision": {}, "reason": []}, {"continue": 0}])

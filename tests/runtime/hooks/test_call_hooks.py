@@ -135,7 +135,7 @@ async def test_a_failed_hook_is_shown_and_the_call_runs() -> None:
     run = await harness(ScriptedHooks(table("PreToolUse"), fail), WRITE, Say("ok"))
     await run.turn("go")
     assert [ok for _, ok, _ in await run.results()] == [True]
-    assert (await hooked(run))[0].shown == ("`PreToolUse` of hooks.toml failed with exit code 1: no such file",)
+    assert (await hooked(run))[0].shown == ("failed with exit code 1: no such file, in `PreToolUse` of hooks.toml",)
 
 
 async def hooked(run: AgentHarness) -> list[Hooked]:

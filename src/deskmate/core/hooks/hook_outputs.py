@@ -101,7 +101,10 @@ def effect_of(run: HookRun, tool: str = "") -> HookEffect:
         return HookEffect("deny", reason)
     if run.exit != 0:
         said = _SHELL.sub("", _line(run.stderr or run.stdout))
-        return HookEffect(failures=(f"{_named(hook)} failed with exit code {run.exit}{f': {said}' if said else ''}",))
+        # What it said comes first, because a long command may fill the rest of the line.
+        return HookEffect(
+            failures=(f"failed with exit code {run.exit}{f': {said}' if said else ''}, in {_named(hook)}",)
+        )
     return _answered(run, tool)
 
 
