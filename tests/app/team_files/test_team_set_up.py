@@ -136,6 +136,19 @@ async def test_a_start_that_was_cut_goes_on_without_doubling_anything(harness: A
 
 
 @pytest.mark.behaviour("resume")
+async def test_a_start_that_was_cut_before_anybody_joined_goes_on_if_no_team_is_named(harness: AppHarness) -> None:
+    written(harness)
+    with closing(JsonlStore.open(harness.place, "web", create=True)) as store:
+        roster = Roster(LogWriter(store, FakeClock()))
+        await roster.found("web")
+        await roster.describe(".deskmate/teams/web.toml", TEAM, "Build the page.")
+    harness.sign("web")
+    async with FakeProvider(play) as provider:
+        outcome = await run(replace(harness.wanted(provider, "anthropic", None), continues=True), Feed())
+    assert (outcome.team, [task.status for task in outcome.tasks]) == ("web", ["completed"] * 2)
+
+
+@pytest.mark.behaviour("resume")
 async def test_a_resumed_team_has_the_limits_of_its_file_unless_the_user_sets_them(harness: AppHarness) -> None:
     written(harness, f"check = 'make test'\n{TEAM}".replace("max_cost = 2", "max_cost = 2\nmax_steps = 50"))
     await started(harness)

@@ -49,6 +49,6 @@ async def _give_up(signing: Signing, team: str) -> None:
 
 
 async def _is_alone(store: Store) -> bool:
-    """Return whether no teammate ever joined, as far as the whole roster can be read."""
+    """Return whether no teammate ever joined or is to join from a team file, as far as the roster can be read."""
     roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
-    return not roster.teammates and not roster.damaged
+    return not roster.teammates and not roster.described and not roster.damaged
