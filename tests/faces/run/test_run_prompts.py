@@ -50,6 +50,20 @@ def test_an_unattended_run_denies_what_would_be_asked_and_leaves_no_team(place: 
     assert place.teams == []
 
 
+def test_a_run_asks_no_model_about_a_command_that_does_not_exist_or_is_not_trusted(place: ChatProgram) -> None:
+    write(place.folder / ".claude/commands/ship.md", "Ship it.")
+    for typed, why in {
+        "/tel ann": "There is no command /tel",
+        "/ship now": "/ship is not used, because you have not trusted .claude/commands/ship.md",
+    }.items():
+        end = place.typed(f"run '{typed}'")
+        assert (end.code, why in end.stderr) == (2, True), end.stderr
+    assert "Did you mean /tell? To send these words as they are: //tel" in place.typed("run '/tel ann'").stderr
+    assert place.teams == []
+    assert place.typed("run '//tel ann'").code == 0
+    assert told(place) == "/tel ann"
+
+
 def test_a_conversation_asks_and_a_piped_line_answers(place: ChatProgram) -> None:
     end = place.piped("/tell ann\n/run\n", "--no-sandbox")
     assert end.code == 0

@@ -74,9 +74,9 @@ def _prepared(request: RunRequest, progress: Progress) -> RunRequest:
     if not request.team_file and not (request.goal or "").startswith("/"):
         return request
     # Imported here because loading it would slow down every start.
-    from deskmate.faces.common.commands.first_line import prompt_lines, with_command, with_team
+    from deskmate.faces.common.commands.first_line import prompt_lines, with_known_command, with_team
 
-    request = with_team(with_command(request))
+    request = with_team(with_known_command(request))
     if request.prompt is not None:
         progress.note("\n".join(prompt_lines(request.prompt)))
     return request

@@ -225,6 +225,6 @@ def test_a_task_is_called_completed_only_once_it_is(ok: bool, title: str) -> Non
 def test_notes_that_a_lead_proposes_are_shown_with_the_command_that_keeps_them() -> None:
     proposes = Said(text="Done.\n#team Use tabs.")
     *_, shown = items_of("lead", 7, proposes, {})
-    assert shown == NoticeItem("7/notes", "proposes a note for later teams", "To see and keep it: /memory keep")
+    assert shown == NoticeItem("7/notes", "proposes a note for later teams", "To keep it, type /memory keep")
     assert [type(item) for item in items_of("alice", 7, proposes, {})] == [WordsItem]
     assert [type(item) for item in items_of("lead", 7, Said(text="#teams are nice"), {})] == [WordsItem]

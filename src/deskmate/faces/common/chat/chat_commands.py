@@ -3,8 +3,6 @@
 import difflib
 from dataclasses import dataclass
 
-from deskmate.errors import Refused
-
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
@@ -130,11 +128,3 @@ def nearest(name: str) -> str | None:
     """Return the name or alias closest to a mistyped name, or None if none is close."""
     near = difflib.get_close_matches(name.lower(), _NAMED, n=1)
     return near[0] if near else None
-
-
-def unknown_command(name: str) -> Refused:
-    """Return the error for a command that does not exist, in one line."""
-    near = nearest(name)
-    return Refused(
-        f"There is no command /{name[:80]}. {f'Did you mean /{near}?' if near else '/help lists all commands.'}"
-    )

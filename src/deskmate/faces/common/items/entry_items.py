@@ -181,7 +181,11 @@ def _said(member: str, number: int, entry: entries.Said) -> Iterator[TranscriptI
                 yield calls[place]
     if member == LEAD and (notes := proposed_notes([entry])):
         what = "a note" if len(notes) == 1 else f"{len(notes)} notes"
-        yield NoticeItem(f"{number}/notes", f"proposes {what} for later teams", "To see and keep it: /memory keep")
+        yield NoticeItem(
+            f"{number}/notes",
+            f"proposes {what} for later teams",
+            "To keep it, type /memory keep",
+        )
     if entry.stopped and not entry.unfinished:
         yield NoticeItem(f"{number}/end", "(interrupted)", minor=True)
 
