@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from deskmate.core.agent import entries
 from deskmate.core.agent.rules import decide, end_of_run
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
 from deskmate.core.radar.overlaps import Overlap
@@ -232,7 +233,7 @@ FORMATS = [
         "transcript",
         entries.KINDS,
         entries.read_entry,
-        (entries.Call, entries.Opened, entries.Answered, entries.WorkMode),
+        (entries.Call, entries.Opened, entries.Answered, entries.WorkMode, GoalRound),
     ),
 ]
 each_format = pytest.mark.parametrize("stream", FORMATS, ids=[stream.name for stream in FORMATS])

@@ -6,6 +6,7 @@ and events alone, so that thousands of lives can be played in seconds.
 
 import math
 import random
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -14,6 +15,7 @@ from deskmate.core.agent.actions import (
     Action,
     Agree,
     Ask,
+    CheckGoal,
     Compact,
     Dismiss,
     EndRun,
@@ -59,7 +61,9 @@ from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import changes_text, taken
 from deskmate.core.agent.rules.decide import WORDS, decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
+from deskmate.core.agent.rules.goal_rules import goal_check
 from deskmate.core.agent.view import View
+from deskmate.core.goals import round_of
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Damaged, Record
@@ -101,6 +105,7 @@ class SimulatedTeam:
     damage: int = 0
     ends_at_rest: bool = False
     seconds_left: float = math.inf
+    checks: deque[tuple[str, bool]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self.note(roster_records.TeamFounded(team="t", at=0))
@@ -161,8 +166,9 @@ class SimulatedTeam:
     def step(self, rng: random.Random | None = None) -> Action:
         """Decide once and do it; without `rng` everything succeeds and the model answers in text alone."""
         action = decide(self.view)
-        if self.ends_at_rest and isinstance(action, Rest):
-            action = end_of_run(self.view, action, self.seconds_left)
+        if isinstance(action, Rest):
+            end = end_of_run(self.view, action, self.seconds_left) if self.ends_at_rest else action
+            action = goal_check(self.view, action) or end
         match action:
             case Stop(reason=reason, agreed=agreed):
                 self.note(roster_records.MemberLeft(name=self.me, reason=reason, agreed=agreed, at=0))
@@ -207,6 +213,10 @@ class SimulatedTeam:
             case SeeOff():
                 for member in self.roster.teammates:
                     self.note(roster_records.MemberLeft(name=member.name, agreed=True, at=0))
+            case CheckGoal():
+                assert self.memory.goal is not None
+                mark, met = self.checks.popleft()
+                self.record(Noticed(text="checked", goal=round_of(self.memory.goal, mark, met=met)))
             case Rest() | EndRun() | RunHooks():
                 pass
             case unreachable:

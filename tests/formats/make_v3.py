@@ -24,6 +24,7 @@ from deskmate.core.agent.entries import (
     SummaryDropped,
     SummaryRequested,
 )
+from deskmate.core.goals import GoalRound
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
@@ -96,6 +97,9 @@ LEAD: list[Line] = [
     Hooked(
         event="PostToolUse", about="lead:3.0", shown=("`lint` of settings.toml failed with exit code 1",), late=True
     ),
+    Noticed(text="goal", goal=GoalRound(until="größe prüfen", judge=True)),
+    Noticed(text="goal", goal=GoalRound(until="größe prüfen", judge=True, round=1, mark="5eed", ended="3 rounds")),
+    Noticed(text="goal", goal=GoalRound(until="größe prüfen", round=2, mark="5eee", met=True)),
     Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
 ]
 USER: list[Line] = [QUESTION]

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from deskmate.core.agent import entries
 from deskmate.core.agent.memory import Memory, remember
+from deskmate.core.goals import GoalRound
 from deskmate.core.hooks.hook_memory import NO_HOOKS
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.persistent_map import Seen
@@ -46,6 +47,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
     entries.Opened,
     entries.Answered,
     entries.WorkMode,
+    GoalRound,
     Receipt,
     PlanVerdict,
     CapsSet,

@@ -59,6 +59,7 @@ from deskmate.workspace.trees.team_trees import TeamTrees
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
+    from deskmate.core.prompt.user_frames import UserCommand
     from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import ServerClient
 
@@ -260,8 +261,15 @@ class TeamParts:
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
             custom_type=custom_type,
+            run_goal=self._run_goal if kind is AgentKind.LEAD else None,
             local_zone=local_zone,
         )
+
+    async def _run_goal(self, command: str) -> "UserCommand":
+        from deskmate.app.commands.lead_shell import LeadShell  # loading it would slow down every start
+
+        confined = self.sandbox.confines(Path(self.workspace.root))
+        return await LeadShell(self.team_state, self.workspace, self.settings.rules, confined).run_ordered(command)
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
         """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deskmate.app.parts.provider_models import check_model, check_price
 from deskmate.config import Settings, choose_model
 from deskmate.core.agent.work_mode import RESULT_TOOL
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.names import new_name
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
@@ -69,7 +70,7 @@ class RunRequest:
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
     process do not have them. `model`: the model of all agents that have none of their own, instead of the one in the
-    settings. `teammates`, `tasks`: who and what is there from the start.
+    settings. `until`: the goal that the lead gets. `teammates`, `tasks`: who and what is there from the start.
     """
 
     workspace: Path | None
@@ -84,6 +85,7 @@ class RunRequest:
     typed: str = ""
     team_file: str = ""
     described: tuple[str, str] | None = None
+    until: GoalRound | None = None
     consent: Consent = NO_CONSENT
     watched: bool = True
     tools: tuple[Tool, ...] = ()

@@ -27,6 +27,7 @@ from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.turn_results import edited_files, open_plan
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.names import LEAD, agent_id, log, new_name
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.roster_records import PolicySet
@@ -64,7 +65,7 @@ async def run(request: RunRequest, feed: Feed) -> Outcome:
     """
     opened = reopened if request.continues else founded
     async with opened(request, feed, attended=False) as (team_parts, teams):
-        outcome = await play_lead(team_parts, teams, told=bool(request.goal))
+        outcome = await play_lead(team_parts, teams, told=bool(request.goal), goal=request.until)
     return replace(outcome, kept=teams.kept)
 
 
@@ -215,9 +216,14 @@ async def _permit(
     await permit(team_state.roster, policy)
 
 
-async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:
-    """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now."""
+async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool, goal: GoalRound | None) -> Outcome:
+    """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now.
+
+    `goal`: the goal that the lead gets, if it gets one.
+    """
     async with seated(team_parts, teams) as agent:
+        if goal:
+            await agent.set_goal(goal)
         return await to_rest(teams, agent, told=told)
 
 
@@ -338,5 +344,6 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
         cost=None if spent.unpriced else spent.cost,
         tasks=tasks,
         dismissed=tuple(sorted([*memory.dismissed, *(agent_id(name, team) for name in memory.dismissed_at_home)])),
+        goal=memory.goal,
         stopped=agent.transcript.running,
     )

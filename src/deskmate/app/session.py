@@ -22,6 +22,7 @@ from deskmate.app.teams import Teams
 from deskmate.app.user_answers import Answer
 from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest
+from deskmate.core.goals import Goal, GoalRound
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.roster_records import PolicySet
@@ -209,6 +210,15 @@ class Session(TeamSession):
         A teammate in its own process keeps the model it started with. Raises BadSettings if it cannot be used.
         """
         return self._team_parts.choose_model(name)
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal of the lead, if it has or had one."""
+        return self._agent.transcript.memory.goal
+
+    async def set_goal(self, goal: GoalRound) -> None:
+        """Set what must be so before the lead may end its work, or end its goal. A lead at rest begins at once."""
+        await self._agent.set_goal(goal)
 
     async def make_room(self, focus: str = "") -> None:
         """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""

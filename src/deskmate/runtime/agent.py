@@ -8,12 +8,26 @@ transcript.
 from collections.abc import Callable
 from functools import partial
 
-from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, RunHooks, Settle, Stop, Think
+from deskmate.core.agent.actions import (
+    Act,
+    Action,
+    CheckGoal,
+    Compact,
+    EndRun,
+    Park,
+    Rest,
+    RunHooks,
+    Settle,
+    Stop,
+    Think,
+)
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
+from deskmate.core.agent.rules.goal_rules import goal_check
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
+from deskmate.core.goals import GoalRound, goal_set_text
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.members import Member
@@ -81,6 +95,11 @@ class Agent:
         await self._work.transcript.record(SummaryRequested(focus=focus))
         self._work.bell.ring()
 
+    async def set_goal(self, goal: GoalRound) -> None:
+        """Set what must be so before this lead may end its work, or end its goal."""
+        await self._work.transcript.record(Noticed(text=goal_set_text(goal), goal=goal))
+        self._work.bell.ring()
+
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
         async with (work := self._work).tasks.open():
@@ -104,7 +123,8 @@ class Agent:
                 if await offer_untasked(work, action):
                     continue
                 await work.status.show(action.status)
-                action = end_of_run(view, action, work.team_state.budget.seconds_left) if until_rest else action
+                left = work.team_state.budget.seconds_left
+                action = goal_check(view, action) or (end_of_run(view, action, left) if until_rest else action)
             try:
                 end = await self._do(action, view)
             except StoreError:
@@ -138,6 +158,11 @@ class Agent:
                 from deskmate.runtime.hooks.hook_steps import run_hooks
 
                 await run_hooks(work, action, view)
+            case CheckGoal():
+                # Imported only if there is a goal.
+                from deskmate.runtime.perform.goal_checks import check_goal
+
+                await check_goal(work, origin)
             case EndRun(status=status):
                 return Rest(status)
             case Stop(reason=reason, agreed=agreed):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deskmate.core.hooks.hook_inputs import HookSession
     from deskmate.core.hooks.hook_outputs import HookRun
     from deskmate.core.hooks.hook_tables import Hook, HookTable
+    from deskmate.core.prompt.user_frames import UserCommand
 
 
 @frozen
@@ -38,6 +39,7 @@ class AgentParts:
     gets the team, its board, the entry with the user's last words, and who may change files there at this moment.
     `profiles`: the agent types that files describe, for a lead. `hooks`: runs the hooks in force, if there are any.
     `custom_type`: the agent type of the agent, if a file describes it.
+    `run_goal`: runs the command of a goal as the user who gave it wants, in the workspace of a lead.
     `local_zone`: the time zone of schedules that name none.
     """
 
@@ -58,6 +60,7 @@ class AgentParts:
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     hooks: "HookRunner | None" = None
     custom_type: str = ""
+    run_goal: "Callable[[str], Coroutine[Any, Any, UserCommand]] | None" = None
     local_zone: Callable[[], str] = lambda: "UTC"
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.commands.command_prompts import CommandPrompt
+from deskmate.core.goals import CHECK_SECONDS
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, Verdict, judge
 from deskmate.core.policy.secret_placeholders import refusal_to_run
@@ -72,6 +73,15 @@ class LeadShell:
             attended=roster.attended,
         )
 
+    async def run_ordered(self, command: str) -> UserCommand:
+        """Run a command that the user gave for the lead to meet, so only a rule can deny it. Raises Refused."""
+        attempt = await attempt_to_run(command, self.workspace)
+        rules = (*self.rules, *self.team_state.roster.state.rules)
+        verdict = judge(attempt, mode=Mode.BYPASS, rules=rules, traits=TOOLS, confined=self.confined, attended=True)
+        if verdict.effect is Effect.DENY:
+            raise Refused(verdict.reason.replace(_FOR_A_MODEL, ""))
+        return await self._run(command, CHECK_SECONDS)
+
     async def run(self, prompt: CommandPrompt) -> list[UserCommand]:
         """Run the shell commands of a prompt, one after the other. Return what each printed, bounded.
 
@@ -79,10 +89,10 @@ class LeadShell:
         """
         return [await self._run(command) for command in prompt.shell_commands]
 
-    async def _run(self, command: str) -> UserCommand:
+    async def _run(self, command: str, seconds: float = DEFAULT_SECONDS) -> UserCommand:
         blob = f"{self.member}-{time.time_ns() // 1000}-0.txt"
         try:
-            ran = await self.workspace.run(command, timeout_seconds=DEFAULT_SECONDS, blob=blob)
+            ran = await self.workspace.run(command, timeout_seconds=seconds, blob=blob)
         except ToolError as error:
             raise Refused(f"`{command}` cannot be run: {error}") from error
         output = "\n".join(filter(None, (_cut(ran.output.rstrip("\n")), ran.ended)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias
 
+from deskmate.core.goals import Goal
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.tasks import Task
 from deskmate.core.values import frozen
@@ -21,8 +22,8 @@ class Outcome:
     whether the team still exists. A team that was begun here and that no model ever answered is removed. `dismissed`:
     teammates that the lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
     `files`: what members changed with `write_file` and `edit_file`, by path. What commands changed is not included.
-    `result`: what the lead submitted, if the program asked for a result of a type. `has_result`: it did, since a result
-    may be None.
+    `goal`: of the lead, if it had one. `result`: what the lead submitted, if the program asked for a result of a type.
+    `has_result`: it did, since a result may be None.
     """
 
     team: str
@@ -37,6 +38,7 @@ class Outcome:
     dismissed: tuple[str, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    goal: Goal | None = None
     result: Any = None
     has_result: bool = False
 
@@ -48,7 +50,7 @@ class Outcome:
     @property
     def leaves_work(self) -> bool:
         """Whether the run left unfinished work."""
-        return bool(self.unfinished or self.dismissed or self.stopped)
+        return bool(self.unfinished or self.dismissed or self.stopped or (self.goal and not self.goal.met))
 
     def checked(self) -> "Outcome":
         """Return this outcome, or raise RunStopped if the lead could not finish."""

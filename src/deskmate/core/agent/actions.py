@@ -125,6 +125,11 @@ class Rest:
 
 
 @frozen
+class CheckGoal:
+    """Check whether my goal is met, and continue if it is not."""
+
+
+@frozen
 class EndRun:
     """End an unattended run, with the status in which the agent rests."""
 
@@ -175,4 +180,4 @@ class RunHooks:
 Duty: TypeAlias = (
     Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take | RemindOfCommands | RemindOfTeam | Dismiss | SeeOff
 )
-Action: TypeAlias = Stop | Act | Settle | Park | Compact | Think | Duty | Rest | EndRun | RunHooks
+Action: TypeAlias = Stop | Act | Settle | Park | Compact | Think | Duty | Rest | EndRun | CheckGoal | RunHooks

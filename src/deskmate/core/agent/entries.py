@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.records import Json
 from deskmate.core.team.handshakes import Shake
@@ -188,7 +189,7 @@ class Noticed(Fact):
     commands are still `running`, and told who was `dismissed`. `home`: then the roster record of its home, if it works
     elsewhere. `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests
     of this agent that nobody has to answer now. `handed_over`: whether finished work of teammates came into the lead's
-    workspace.
+    workspace. `goal`: the goal that was set, or one check of it.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -206,6 +207,7 @@ class Noticed(Fact):
     team: str | None = None
     home: int | None = None
     handed_over: bool | None = None
+    goal: GoalRound | None = None
 
 
 class Nudged(Fact):

@@ -37,6 +37,7 @@ from deskmate.core.agent.open_calls import OpenCall, answered_plan, open_calls
 from deskmate.core.agent.teams.addresses import split
 from deskmate.core.agent.teams.known_team import KnownTeam, facts_of
 from deskmate.core.agent.work_mode import told_at_start
+from deskmate.core.goals import Goal, GoalRound, is_open, remembered
 from deskmate.core.hooks.hook_memory import NO_HOOKS, HookMemory, after_hooks
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
@@ -71,6 +72,7 @@ class Memory(KnownTeam):
     submitted a plan. `planless`: turns since then without plan or message. `wrote`: it sent a message in this turn.
     `focus`: what the summary that the user wants keeps above all; None if no summary is wanted. `overflowed`: a
     provider refused the conversation as too long, and there is no room yet. `hooks`: which ran, and what they want.
+    `goal`: of a lead.
     """
 
     name: str = ""
@@ -104,6 +106,7 @@ class Memory(KnownTeam):
     steps: int = 0
     reminded_of: frozenset[str] = frozenset()
     hooks: HookMemory = NO_HOOKS
+    goal: Goal | None = None
 
     @property
     def done(self) -> bool:
@@ -196,6 +199,8 @@ def _notice(memory: Memory, entry: Noticed) -> Memory:
             return _enter(memory, memory.work_mode.model_copy(update={"delegating": delegating}), ())
         case Noticed(away=str(away)):
             return _move(memory, away, (entry.roster, entry.board))
+        case Noticed(goal=GoalRound() as goal):
+            return replace(memory, goal=(now := remembered(memory.goal, goal)), owed=memory.owed or is_open(now))
         case Noticed(running=tuple(commands)):
             return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
         case Noticed(dismissed=tuple(names)):

@@ -89,4 +89,9 @@ def headless_options(command: Command) -> Command:
     output = click.option(
         "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
     )
+    for option in (
+        click.option("--until-judge", metavar="CONDITION", help="Go on until the model judges that this is so."),
+        click.option("--until", metavar="COMMAND", help="Go on until this command succeeds. It runs in the sandbox."),
+    ):
+        command = option(command)
     return options(mode_option("Nobody can answer, so a call that needs permission is denied.")(output(command)))

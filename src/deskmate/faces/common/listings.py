@@ -93,9 +93,10 @@ def open_line(tasks: Sequence[Task]) -> str:
 
 
 def left_lines(outcome: Outcome) -> list[str]:
-    """Return what a run left: open tasks, dismissed teammates, stopped commands."""
+    """Return what became of the goal, and what a run left: open tasks, dismissed teammates, stopped commands."""
     commands = [f"{id_} {cut(one_line(command), _COMMAND_CELLS)}" for id_, command in outcome.stopped.items()]
     lines = [
+        outcome.goal.summary if outcome.goal else "",
         open_line(outcome.tasks),
         f"teammates dismissed: {', '.join(outcome.dismissed)}" if outcome.dismissed else "",
         f"background commands stopped: {', '.join(commands)}" if commands else "",

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from deskmate import app
 from deskmate.app import Feed, RunRequest
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
-from deskmate.errors import BadSettings, Refused
+from deskmate.errors import BadInput, BadSettings, Refused
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, warn
@@ -32,8 +33,17 @@ def request_of(
 ) -> RunRequest:
     """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
-    team_file = str(given.pop("team_file", ""))
-    return RunRequest(workspace, words, team, app.load(app.environment(), given), continues, team_file=team_file)
+    team_file, until = str(given.pop("team_file", "")), _goal(given)
+    settings = app.load(app.environment(), given)
+    return RunRequest(workspace, words, team, settings, continues, team_file=team_file, until=until)
+
+
+def _goal(given: dict[str, object]) -> GoalRound | None:
+    """Take the goal out of the flags. Raises BadInput if there are two."""
+    command, condition = given.pop("until", None), given.pop("until_judge", None)
+    if command and condition:
+        raise BadInput("A run has one goal", "Choose one of --until and --until-judge.")
+    return GoalRound(until=str(command or condition), judge=not command) if command or condition else None
 
 
 def agreed(request: RunRequest, *, trusts: bool) -> RunRequest | None:

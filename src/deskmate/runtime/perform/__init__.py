@@ -6,6 +6,7 @@ working_steps    ask the model, run calls, make room: the steps that can be cut
 parking          an agent that cannot continue
 model_calls      builds the prompt, calls the model, makes room when the context is full
 calls            runs what a model asked for, also in the background
+goal_checks      checks the goal of a lead
 team_duties      what an agent does for its team between two model calls
 status_reporter  what a member is shown to be doing
 step_scope       what ends a step before it is done: interrupt, shutdown, time limit

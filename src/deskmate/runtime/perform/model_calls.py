@@ -132,6 +132,12 @@ class ModelCalls:
         at_home = home.number if home else None
         await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number, home=at_home))
 
+    async def asked_aside(self, question: str, status: StatusReporter, origin: Origin) -> str:
+        """Return what the model answers to a question about the conversation. Neither is recorded."""
+        prompt = await self._prompt(origin)
+        reply = await self._ask(replace(prompt, passages=_asked(prompt.passages, question)), status)
+        return reply.text
+
     async def _summary(self, focus: str, status: StatusReporter, origin: Origin) -> str:
         # Reserve little for the answer, so a conversation that the last results made too long still fits.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from deskmate.app import Outcome
+    from deskmate.core.goals import Goal
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -15,6 +16,13 @@ _OPEN_TASKS = 20
 def line(fields: Fields) -> str:
     """Return an object as one line of ASCII: no encoding can break it, and no terminal obeys it."""
     return json.dumps(fields)
+
+
+def _goal(goal: "Goal | None") -> Fields | None:
+    if goal is None:
+        return None
+    fields = {"until": goal.until, "judged": goal.judge, "rounds": goal.round, "met": goal.met}
+    return {**fields, "ended": goal.ended or None}
 
 
 def of_outcome(outcome: "Outcome", model: str) -> Fields:
@@ -35,6 +43,7 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         "model": model,
         "tasks": {"open": len(left), "done": len(outcome.tasks) - len(left)},
         "unfinished": [{"id": task.id, "subject": task.subject} for task in left[:_OPEN_TASKS]],
+        "goal": _goal(outcome.goal),
         "dismissed": list(outcome.dismissed),
         "stopped": [{"id": id_, "command": command} for id_, command in outcome.stopped.items()],
     }

@@ -68,6 +68,12 @@ _SETTINGS = (
 )
 _CONVERSATION = (
     ChatCommand(
+        "goal",
+        "/goal [CONDITION | !COMMAND | off]",
+        "let the lead go on until the model judges that this is so, or until the command succeeds",
+        most=None,
+    ),
+    ChatCommand(
         "loop",
         "/loop [INTERVAL WORDS | off N]",
         "tell the lead something again and again, such as every 10m; without words: show what is scheduled",

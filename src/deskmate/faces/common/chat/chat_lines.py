@@ -29,6 +29,7 @@ from deskmate.faces.common.chat.user_commands import (
 from deskmate.faces.common.commands.cell_lines import Lines, cell_lines, plain_lines
 from deskmate.faces.common.commands.command_help import unknown_command
 from deskmate.faces.common.commands.command_sender import CommandSender, ReadyPrompt
+from deskmate.faces.common.commands.goal_command import goal_lines
 from deskmate.faces.common.commands.look_commands import LookCommands
 from deskmate.faces.common.commands.loop_command import loop_lines
 from deskmate.faces.common.commands.memory_command import memory_lines
@@ -248,6 +249,8 @@ class Talk:
                 return await rewind_lines(self._session, words, self.commands, Sheet(self._cells(), colour=False))
             case "init":
                 return await self._send(await self._prepared(TypedCommand(command.name, rest.strip())))
+            case "goal":
+                return cell_lines(await goal_lines(self._session, rest))
             case "loop":
                 return cell_lines(await loop_lines(self._session, rest))
             case "memory":

@@ -11,6 +11,7 @@ from typing import assert_never
 from deskmate.core.agent import entries
 from deskmate.core.agent.answer import proposed_notes
 from deskmate.core.agent.teams.addresses import from_team
+from deskmate.core.goals import GoalRound
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, call_id
 from deskmate.core.team.messages import read_envelope
@@ -150,10 +151,21 @@ def _taken(key: str, entry: entries.Took) -> TakenTaskItem:
 
 
 def _noticed(key: str, notice: entries.Noticed) -> NoticeItem:
+    if notice.goal is not None:
+        return NoticeItem(key, _goal_title(notice.goal), notice.text)
     if notice.handed_over is None:
         return NoticeItem(key, "was told", notice.text, minor=True)
     has = "has" if notice.handed_over else "does not have"
     return NoticeItem(key, f"{has} the work of its team", notice.text)
+
+
+def _goal_title(goal: GoalRound) -> str:
+    if not goal.until:
+        return "has no goal any more"
+    if not goal.round:
+        return "has a goal"
+    state = "met" if goal.met else f"not met{f', {goal.ended}' if goal.ended else ''}"
+    return f"goal, round {goal.round}: {state}"
 
 
 def _heard(key: str, entry: entries.Heard) -> Iterator[TranscriptItem]:
