@@ -40,7 +40,7 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.engines.engine import TeamStore
 from deskmate.testing.run_history import Recorder, check_claims, check_mail, load, sends
-from deskmate.testing.servers.storm_place import TEAM, StormPlace, StormServer, new_server
+from deskmate.testing.servers.storm_place import SERVERS, TEAM, StormPlace, StormServer, new_server
 
 Job = Callable[[], None]
 
@@ -86,8 +86,7 @@ def storm(
                 time.sleep(rng.expovariate(1 / 0.008))
                 os.kill(rng.choice(list(running)), signal.SIGKILL)
             if server is not None and downs < server_kills and done * server_kills >= (downs + 1) * kills - kills // 2:
-                server.kill()
-                server.start()
+                server.disturb()
                 downs += 1
             for pid, code in _ended(block=done >= kills):
                 name = running.pop(pid)
@@ -315,7 +314,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8, help="how many run at once (mail: half of them send)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where the team lives (default: a new temporary folder)")
-    parser.add_argument("--server", choices=["postgres"], help="keep the team on a server of this kind")
+    parser.add_argument("--server", choices=list(SERVERS), help="keep the team on a server of this kind")
     parser.add_argument("--server-kills", type=int, default=0, help="how often the server is killed and started again")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder, new_server(args.server) as server:

@@ -10,4 +10,5 @@ server_look     a team there as a person sees it
 server_backend  what the client of a server does for the three
 loop_thread     the event loop of a server's connections
 postgres        PostgreSQL
+nats            NATS JetStream
 """

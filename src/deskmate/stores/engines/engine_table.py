@@ -26,7 +26,8 @@ class EngineKind:
 
 # By the scheme of their URLs.
 _POSTGRES = EngineKind("deskmate.stores.engines.postgres.postgres_engine:PostgresEngine", "postgres", "asyncpg")
-ENGINES: Mapping[str, EngineKind] = MappingProxyType({"postgresql": _POSTGRES, "postgres": _POSTGRES})
+_NATS = EngineKind("deskmate.stores.engines.nats.nats_engine:NatsEngine", "nats", "nats")
+ENGINES: Mapping[str, EngineKind] = MappingProxyType({"postgresql": _POSTGRES, "postgres": _POSTGRES, "nats": _NATS})
 
 
 def engine_of(url: str | None, workspace: Path, kinds: Mapping[str, EngineKind] = ENGINES) -> Engine:

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
@@ -42,6 +43,8 @@ class Ticket:
         self.id = ""
         self.epoch = 0
         self.lost: str | None = None
+        # Until when it is certain that it is held, in monotonic seconds, for servers where a seat expires.
+        self.until = math.inf
         # Whoever drops a ticket waits until the attempt to take it has ended.
         self.busy = asyncio.Lock()
 

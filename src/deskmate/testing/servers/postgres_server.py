@@ -75,6 +75,11 @@ class PostgresServer:
         self._process.stderr.read()
         self._process.stderr.close()
 
+    def disturb(self) -> None:
+        """Kill the server and start it again."""
+        self.kill()
+        self.start()
+
     def bodies(self, team: str, stream: str) -> list[bytes]:
         """Return the records of a stream, read with the server's own client."""
         query = (

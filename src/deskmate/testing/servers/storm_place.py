@@ -3,14 +3,16 @@
 import json
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from deskmate.stores.engines.engine import Engine
 from deskmate.stores.engines.engine_table import engine_of
+from deskmate.testing.servers.nats_servers import NatsServers
 from deskmate.testing.servers.postgres_server import PostgresServer
 
 TEAM = "storm"
@@ -23,11 +25,8 @@ class StormServer(Protocol):
     def url(self) -> str:
         """Its address, as in the setting `store`."""
 
-    def kill(self) -> None:
-        """End it at once."""
-
-    def start(self) -> None:
-        """Start it again, and return when it can be used."""
+    def disturb(self) -> None:
+        """Kill it, or one of several, and start it again."""
 
     def bodies(self, team: str, stream: str) -> list[bytes]:
         """Return the records of a stream, read without the product's code."""
@@ -65,6 +64,15 @@ def raw_records(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
+SERVERS: Mapping[str, Callable[[Path], StormServer]] = MappingProxyType(
+    {
+        "postgres": PostgresServer,
+        "nats": NatsServers,
+        "nats-cluster": lambda folder: NatsServers(folder, 3),
+    }
+)
+
+
 @contextmanager
 def new_server(kind: str | None) -> Iterator[StormServer | None]:
     """Yield a server of a kind in a folder of its own, None for none, and end it after that."""
@@ -73,7 +81,7 @@ def new_server(kind: str | None) -> Iterator[StormServer | None]:
         return
     # A short path, because of its socket.
     with tempfile.TemporaryDirectory(prefix="dm-") as folder:
-        server = PostgresServer(Path(folder))
+        server = SERVERS[kind](Path(folder))
         try:
             yield server
         finally:
