@@ -21,6 +21,7 @@ from deskmate.core.agent.rules import decide, end_of_run
 from deskmate.core.goals import GoalRound
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
+from deskmate.core.mcp.forms import FormField
 from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.schedule import schedules
 from deskmate.core.team import members, messages, roster_fold, roster_records, spending, tasks
@@ -224,7 +225,7 @@ class Format(NamedTuple):
 
 
 FORMATS = [
-    Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage,)),
+    Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage, FormField)),
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("schedule", schedules.KINDS, schedules.read_schedule_event),

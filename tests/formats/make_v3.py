@@ -25,6 +25,7 @@ from deskmate.core.agent.entries import (
     SummaryRequested,
 )
 from deskmate.core.goals import GoalRound
+from deskmate.core.mcp.forms import FormField
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.radar.overlaps import Overlap
@@ -36,7 +37,16 @@ from deskmate.core.schedule.schedules import (
     ScheduleSkipped,
 )
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.messages import Envelope, PermissionRequest, Plain, PlanRequest, Scheduled, SentImage
+from deskmate.core.team.messages import (
+    Envelope,
+    InputRequest,
+    InputResponse,
+    PermissionRequest,
+    Plain,
+    PlanRequest,
+    Scheduled,
+    SentImage,
+)
 from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, file_of
@@ -55,6 +65,17 @@ SEEN = Envelope("user:1", "user", "lead", 1760000068.5, Plain(content="what is w
 
 ASKED = Envelope("alice:4.0", "alice", "lead", 1760000069.5, PlanRequest(request_id="alice:4.0", content="1. größer"))
 REQUEST = PermissionRequest(request_id="alice:5.0", tool="bash", arguments={"command": "make"}, reason="not allowed")
+FORM = (
+    FormField(name="größe", kind="number", about="How tall?", required=True, least=0.5, most=3.0),
+    FormField(name="colour", kind="choice", choices=("red", "grün"), default="red"),
+)
+ASKS = InputRequest(request_id="alice:5.1.input-1", call="alice:5.1", server="shop", content="größer?", fields=FORM)
+LINKS = InputRequest(
+    request_id="alice:5.1.input-2", call="alice:5.1", server="shop", content="pay", url="https://a.example"
+)
+QUESTIONS = [Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS)]
+GIVEN = InputResponse(request_id=ASKS.request_id, approve=True, values={"größe": 1.8, "colour": "grün"})
+REFUSED = InputResponse(request_id=LINKS.request_id, approve=False, content="too dear")
 QUESTION = Envelope("ask/alice:5.0", "alice", "user", 1760000070.5, REQUEST, "demo")
 BY_CLOCK = Envelope(
     "schedule/2/1",
@@ -102,7 +123,11 @@ LEAD: list[Line] = [
     Noticed(text="goal", goal=GoalRound(until="größe prüfen", round=2, mark="5eee", met=True)),
     Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
 ]
-USER: list[Line] = [QUESTION]
+USER: list[Line] = [QUESTION, *QUESTIONS]
+# Alice, who asked.
+ANSWERS: list[Line] = [
+    Envelope(f"user:{number}", "user", "alice", 1760000071.0, one) for number, one in enumerate((GIVEN, REFUSED), 7)
+]
 
 _AT = 1_700_000_000.0
 _RECEIPT = Receipt(command="pytest -q", workspace="/trees/demo/alice", exit=0, output="3 passed")
@@ -167,6 +192,7 @@ STREAMS: dict[str, tuple[str, list[Line]]] = {
     "board": ("tasks/demo/board.jsonl", BOARD),
     "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED, BY_CLOCK]),
     "schedule": ("teams/demo/schedule.jsonl", SCHEDULE),
+    "mail/alice": ("teams/demo/alice_inbox.jsonl", ANSWERS),
     "mail/user": ("teams/demo/user_inbox.jsonl", USER),
 }
 

@@ -16,6 +16,7 @@ from deskmate.core.hooks.hook_memory import NO_HOOKS
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Record
+from deskmate.core.mcp.forms import FormField
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.prompt.prompts import Usage
@@ -52,6 +53,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
     PlanVerdict,
     CapsSet,
     SentImage,
+    FormField,
     Overlap,
 )
 NEVER_SET = {

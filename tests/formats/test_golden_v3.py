@@ -11,16 +11,17 @@ from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.team import members, roster_fold, tasks
+from deskmate.core.team import members, open_questions, roster_fold, tasks
 from deskmate.core.team.board_fold import fold
 from deskmate.core.team.messages import envelope_in
+from deskmate.core.team.open_questions import read_mail
 from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import HERE, LEAD, MEETS, QUESTION, STREAMS, files
+from tests.formats.make_v3 import GIVEN, HERE, LEAD, MEETS, QUESTION, QUESTIONS, REFUSED, STREAMS, files
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -66,9 +67,16 @@ async def test_a_lead_still_knows_both_of_its_teams(store: JsonlStore) -> None:
 
 
 async def test_a_question_still_says_which_team_it_is_from(store: JsonlStore) -> None:
-    (item,) = await store.read("mail/user")
-    asked = envelope_in(item)
+    asked = envelope_in((await store.read("mail/user"))[0])
     assert asked == QUESTION
+
+
+async def test_a_form_of_a_server_is_still_read_and_its_answer_closes_it(store: JsonlStore) -> None:
+    roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
+    asked = read_mail(open_questions.EMPTY, roster, await store.read("mail/user"))
+    assert [asked.asked[one.id.removeprefix("ask/")].input for one in QUESTIONS] == [one.message for one in QUESTIONS]
+    answered = read_mail(asked, roster, await store.read("mail/alice"))
+    assert set(asked.asked) - set(answered.asked) == {GIVEN.request_id, REFUSED.request_id}
 
 
 async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlStore) -> None:

@@ -83,6 +83,16 @@ def call(id_: object, arguments: dict[str, Any]) -> None:
             send({"id": 99, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
             told = json.loads(sys.stdin.readline())
             answer(id_, {"content": [{"type": "text", "text": "refused" if "error" in told else "sampled"}]})
+        case "wants":
+            # The text is what it wants: parameters of a question, how often, and in which way.
+            wanted = json.loads(text)
+            for _ in range(wanted.pop("times", 1)):
+                send({"id": 99, "method": "elicitation/create", "params": wanted})
+                told = json.loads(sys.stdin.readline())
+            answer(id_, {"content": [{"type": "text", "text": json.dumps(told.get("result", told))}]})
+        case "wants-page":
+            data = {"elicitations": [{"mode": "url", "message": "Pay.", "url": text, "elicitationId": "1"}]}
+            send({"id": id_, "error": {"code": -32042, "message": "open a page", "data": data}})
         case "environment":
             answer(id_, {"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]})
         case "writes":

@@ -14,11 +14,13 @@ from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import Member
+from deskmate.core.team.messages import InputRequest, InputResponse
 from deskmate.core.team.status import WORKING
 from deskmate.mcp.http_route import HttpRoute
 from deskmate.mcp.server_launch import server_command
 from deskmate.mcp.stdio_transport import stdio_streams
 from deskmate.mcp.team_servers import TeamServers
+from deskmate.mcp.user_input import Ask
 from deskmate.ports import Clock, ToolContext
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
@@ -39,6 +41,7 @@ class ServerHarness:
     clock: Clock = field(default_factory=SystemClock)
     sandbox: Sandbox = field(default_factory=lambda: Sandbox(Level.NONE))
     workspace: MemoryWorkspace = field(default_factory=MemoryWorkspace)
+    given: Ask | None = None
 
     def servers(self, mode: str, file: Path | None = None, **fields: Any) -> TeamServers:
         """Return servers with one that behaves as the mode says. It does not run yet."""
@@ -63,10 +66,14 @@ class ServerHarness:
     @property
     def context(self) -> ToolContext:
         """The context of a call of the lead."""
-        return cast(ToolContext, Desk(self.workspace))
+        desk = Desk(self.workspace)
+        desk.given = self.given
+        return cast(ToolContext, desk)
 
     async def call(self, servers: TeamServers, tool: str = "echo", **arguments: object) -> Result:
         """Call a tool of the only server."""
+        # A busy machine may need longer than the first request waits.
+        await servers.settled()
         return await servers.call(tool_of(servers, tool), arguments, self.context)
 
     def with_sandbox(self, **kinds: Any) -> "ServerHarness":
@@ -77,7 +84,14 @@ class ServerHarness:
 
 
 class Desk(ToolDesk):
-    """A desk that knows who works there."""
+    """A desk that knows who works there. `given`: what the user answers to servers, by default no."""
+
+    given: Ask | None = None
+
+    async def ask_user(self, request: InputRequest) -> InputResponse:
+        if self.given is None:
+            return InputResponse(request_id=request.request_id, approve=False)
+        return await self.given(request)
 
     @property
     def me(self) -> Member:

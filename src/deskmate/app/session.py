@@ -117,7 +117,7 @@ class Session(TeamSession):
     def _end(self) -> Rest:
         if parked := self._agent.transcript.memory.parked:
             return Rest(Parked(parked.reason))
-        return Rest(Waiting("permission")) if any(one.shake is Shake.PERMISSION for one in self.questions) else Rest()
+        return Rest(Waiting("permission")) if any(one.shake is not Shake.PLAN for one in self.questions) else Rest()
 
     async def keep(self) -> NoReturn:
         """Look whenever something was written, for as long as this runs."""

@@ -4,9 +4,10 @@ import secrets
 from typing import Literal, TypeAlias, get_args
 
 from deskmate.core.log.names import LEAD, USER
+from deskmate.core.mcp.forms import read_values
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import RosterState
-from deskmate.core.team.messages import Broadcast, PermissionResponse, Plain, PlanResponse, SentImage
+from deskmate.core.team.messages import Broadcast, InputResponse, PermissionResponse, Plain, PlanResponse, SentImage
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import BadInput, Refused
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -15,10 +16,11 @@ from deskmate.runtime.team_state import TeamState
 Answer: TypeAlias = Literal["yes", "always", "no"]
 
 
-def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
+def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse | InputResponse:
     """Return the message that answers a question. Raises Refused for `always` if no rule can cover it.
 
-    Raises BadInput for anything that is not an answer, so that nothing is allowed by mistake.
+    `words`: why not or, for a form, its values. Raises BadInput for anything that is not an answer, so that nothing is
+    allowed by mistake.
     """
     if answer not in get_args(Answer):
         raise BadInput(f"{answer!r} does not answer a question", "Answer 'yes', 'always' or 'no'.")
@@ -26,6 +28,11 @@ def answer_to(question: Question, answer: Answer, words: str) -> PermissionRespo
     if question.shake is Shake.PLAN:
         edits = True if answer == "always" else None
         return PlanResponse(request_id=question.id, approve=approve, accept_edits=edits, content=words)
+    if question.input and answer == "yes":
+        values = read_values(question.input.fields, words) if question.input.fields is not None else None
+        return InputResponse(request_id=question.id, approve=True, values=values)
+    if question.input and answer == "no":
+        return InputResponse(request_id=question.id, approve=False, content=words)
     if answer == "always" and question.rule is None:
         raise Refused("'always' does not work here, because no rule can cover this question. Answer yes or no.")
     return PermissionResponse(request_id=question.id, approve=approve, content=words)

@@ -300,10 +300,13 @@ async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGrou
 async def _answer(session: Session, on_question: OnQuestion, question: Question) -> None:
     given = on_question(question)
     answer = await given if isawaitable(given) else given
-    if answer == "always" and question.rule is None and question.shake is Shake.PERMISSION:
+    if answer == "always" and question.rule is None and question.shake is not Shake.PLAN:
         answer = "yes"
     try:
         await session.answer(question, answer)
+    except BadInput:
+        # A form of an MCP server takes more than a yes.
+        await session.answer(question, "no")
     except Refused:
         # Somebody else may have answered it, or its asker has left.
         await session.look()

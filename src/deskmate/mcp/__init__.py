@@ -8,6 +8,7 @@ server_launch      what is started for a server: its words, its variables and it
 message_lines      messages as lines of JSON in a pipe, bounded
 sdk_connection     one connection to a server, made with the SDK
 server_connection  one server: started when it is needed, restarted when it died
+user_input         what a server asks the user during a call
 approved_tools     which tools of a server the user approved, on disk
 call_results       what a server answers to a call, as the model reads it
 tool_catalogue     which tools of servers an agent may use

@@ -65,8 +65,8 @@ async def http_streams(
     entry: ServerEntry, route: HttpRoute, auth: httpx2.Auth | None, tell: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
     """Connect to a server and yield the streams of its messages. `entry`: with its variables replaced."""
-    # An answer may take as long as a call may take, and a little longer, so that the call ends first.
-    timeout = httpx2.Timeout(_CONNECT_SECONDS, read=entry.seconds + _CONNECT_SECONDS)
+    # Each call has a limit of its own, which stands still while the user is asked for input.
+    timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
     transport = BoundedTransport(RoutedTransport(route), tell)
     async with (
         httpx2.AsyncClient(transport=transport, headers=dict(entry.headers), timeout=timeout, auth=auth) as client,

@@ -3,15 +3,21 @@
 Only this module and the transports import the SDK.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
-from mcp import Client, MCPError
+from mcp import Client, MCPError, UrlElicitationRequiredError
 from mcp.client._transport import TransportStreams
+from mcp.client.session import ClientRequestContext
 from mcp_types import (
+    URL_ELICITATION_REQUIRED,
     CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
     EmbeddedResource,
     Implementation,
     ServerNotification,
@@ -22,9 +28,16 @@ from mcp_types import (
 
 from deskmate.core.mcp.server_tools import MOST_TOOLS
 from deskmate.errors import DeskmateError, ToolError
+from deskmate.mcp.user_input import Inquiry
 from deskmate.workspace.command_output import clean
 
 Transport = Callable[[Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
+# It warns of questions that nobody answered when a server ends.
+logging.getLogger("mcp.shared.jsonrpc_dispatcher").setLevel(logging.ERROR)
+# The call that the current task makes.
+_INQUIRY = ContextVar[Inquiry | None]("inquiry", default=None)
+_PAGE_OPENED = "Nothing was done yet: the user had to open a page first, and agreed. Call the tool again."
+_PAGE_REFUSED = "Nothing was done: the user had to open a page first, and did not. Do not call the tool again."
 # A server could list pages for ever.
 _MOST_PAGES = 20
 
@@ -38,6 +51,8 @@ class SdkConnection:
         self.ready, self.ended = anyio.Event(), anyio.Event()
         self.why = ""
         self.is_stale = False
+        # The calls that run now, the oldest first.
+        self.inquiries: list[Inquiry] = []
 
     async def hold(self) -> None:
         """Connect, and keep the connection until the server or somebody else ends it. Reports errors in `why`."""
@@ -46,6 +61,7 @@ class SdkConnection:
                 self._transport(self.end),
                 client_info=Implementation(name="deskmate", version=self._version),
                 message_handler=self._hear,
+                elicitation_callback=self._elicit,
                 cache=None,
             )
             async with client:
@@ -67,6 +83,11 @@ class SdkConnection:
     async def _hear(self, message: ServerNotification | Exception) -> None:
         if isinstance(message, ToolListChangedNotification):
             self.is_stale = True
+
+    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """Let the server ask the user, during a call. Older servers do not say which call it is."""
+        inquiry = _INQUIRY.get() or next(iter(self.inquiries), None)
+        return await inquiry.answer(params) if inquiry else ElicitResult(action="cancel")
 
     @property
     def client(self) -> Client:
@@ -91,9 +112,22 @@ class SdkConnection:
                 break
         return tools
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool and return its result."""
-        return await self.client.call_tool(tool, arguments)
+    async def call(self, tool: str, arguments: dict[str, Any], inquiry: Inquiry) -> CallToolResult:
+        """Call a tool and return its result. If the user must open a page first, the result says what came of that."""
+        self.inquiries.append(inquiry)
+        token = _INQUIRY.set(inquiry)
+        try:
+            return await self.client.call_tool(tool, arguments)
+        except MCPError as error:
+            if error.error.code != URL_ELICITATION_REQUIRED:
+                raise
+            wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+            answers = [(await inquiry.answer(one)).action for one in wanted]
+            said = _PAGE_OPENED if set(answers) == {"accept"} else _PAGE_REFUSED
+            return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+        finally:
+            _INQUIRY.reset(token)
+            self.inquiries.remove(inquiry)
 
     async def read_resource(self, uri: str) -> str:
         """Return the text of a resource. What is no text is described."""

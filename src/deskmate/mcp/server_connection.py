@@ -16,6 +16,7 @@ from deskmate.core.mcp.tool_approvals import ToolChanges, changes_of
 from deskmate.errors import StoreUnavailable, ToolError
 from deskmate.mcp.approved_tools import ApprovedTools
 from deskmate.mcp.sdk_connection import SdkConnection, Transport, words_of
+from deskmate.mcp.user_input import Ask, Inquiry
 from deskmate.ports import Clock
 
 CONNECT_SECONDS = 30.0
@@ -60,15 +61,21 @@ class ServerConnection:
             return f"failed {self._failures} times, the last time because {self.why}"
         return f"ended: {self.why}" if self.why else "not started"
 
-    async def call(self, tasks: TaskGroup, tool: ServerTool, arguments: Mapping[str, Any]) -> CallToolResult:
-        """Call a tool that is approved as it is now. Raises ToolError for everything that goes wrong."""
+    async def call(
+        self, tasks: TaskGroup, tool: ServerTool, arguments: Mapping[str, Any], call: str, ask: Ask
+    ) -> tuple[CallToolResult, list[str]]:
+        """Call a tool that is approved as it is now. Raises ToolError for everything that goes wrong.
+
+        `call`, `ask`: the id of the call, and how its user is asked for input. Returns what came of that, too.
+        """
         connection = await self.connect(tasks)
         await self._check(connection, tool)
         try:
-            with self._clock.move_on_after(self.entry.seconds):
-                result = await connection.call(tool.name, dict(arguments))
+            with self._clock.move_on_after(self.entry.seconds) as scope:
+                inquiry = Inquiry(call, self.entry.name, ask, scope, self.entry.seconds)
+                result = await connection.call(tool.name, dict(arguments), inquiry)
                 self._failures = 0
-                return result
+                return result, inquiry.notes
         except ToolError as error:
             raise self._lost(error.message) from error
         except Exception as error:

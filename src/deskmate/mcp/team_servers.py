@@ -144,7 +144,8 @@ class TeamServers:
         """Call a tool for an agent. Raises ToolError."""
         connection = self.connection(tool.server, context.me.name, Path(context.workspace.root))
         try:
-            result = await result_of(tool.server, await connection.call(self._group, tool, arguments), context)
+            answer, notes = await connection.call(self._group, tool, arguments, context.call, context.ask_user)
+            result = await result_of(tool.server, answer, notes, context)
         except ToolError as error:
             raise ToolError(self._hidden(tool.server, error.message)) from error
         return replace(result, text=self._hidden(tool.server, result.text))

@@ -13,7 +13,7 @@ from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
-from deskmate.core.team.messages import Envelope, Message, PlanResponse
+from deskmate.core.team.messages import Envelope, InputRequest, InputResponse, Message, PlanResponse
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Task
@@ -202,6 +202,9 @@ class ToolContext(Protocol):
     @property
     def background(self) -> Background:
         """What the agent has started without waiting for it."""
+
+    async def ask_user(self, request: InputRequest) -> InputResponse:
+        """Ask the user for input during this call, and wait for the answer. It is no if nobody can be asked."""
 
     def profile_of(self, name: str) -> AgentProfile:
         """Return the agent type of this name; raise BadInput that lists the names there are."""

@@ -27,6 +27,8 @@ from deskmate.core.team.handshakes import TABLE, OpenRequest, Shake, answer_flaw
 from deskmate.core.team.messages import (
     KINDS,
     Envelope,
+    InputRequest,
+    InputResponse,
     Message,
     PermissionRequest,
     PermissionResponse,
@@ -37,7 +39,12 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 
-ANSWERS = {Shake.SHUTDOWN: ShutdownResponse, Shake.PLAN: PlanResponse, Shake.PERMISSION: PermissionResponse}
+ANSWERS = {
+    Shake.SHUTDOWN: ShutdownResponse,
+    Shake.PLAN: PlanResponse,
+    Shake.PERMISSION: PermissionResponse,
+    Shake.INPUT: InputResponse,
+}
 SENDERS = ("lead", "user", "bob", "mallory", "carol")
 
 # Carol asks; a shutdown she asks of bob. Who may answer what, and nobody else anything:
@@ -46,15 +53,19 @@ MAY_ANSWER = {
     (Shake.PLAN, PlanResponse, "lead"),
     (Shake.PLAN, PlanResponse, "user"),
     (Shake.PERMISSION, PermissionResponse, "user"),
+    (Shake.INPUT, InputResponse, "user"),
 }
-ASKED = {Shake.SHUTDOWN: "bob", Shake.PLAN: "lead", Shake.PERMISSION: "user"}
+ASKED = {Shake.SHUTDOWN: "bob", Shake.PLAN: "lead", Shake.PERMISSION: "user", Shake.INPUT: "user"}
 
 
 def one_of(kind: Any, request_id: str) -> Any:
     given: dict[str, Any] = {"request_id": request_id, "approve": True, "content": "c", "tool": "bash", "arguments": {}}
     given |= {"schedule": 1, "due": "now"}
-    needed = {"original": {}, "reason": "left"} if kind is Undeliverable else {}
-    return kind.model_validate({key: given[key] for key in given if key in kind.model_fields} | needed)
+    needed: dict[Any, dict[str, Any]] = {
+        Undeliverable: {"original": {}, "reason": "left"},
+        InputRequest: {"call": "carol:2.0", "server": "shop"},
+    }
+    return kind.model_validate({key: given[key] for key in given if key in kind.model_fields} | needed.get(kind, {}))
 
 
 def sent(sender: str, message: Message, id_: str = "m1") -> Envelope:
@@ -103,7 +114,9 @@ def test_a_flaw_says_what_would_count() -> None:
 @pytest.mark.parametrize("sender", SENDERS)
 def test_only_lead_and_user_may_ask_for_a_shutdown_and_anyone_for_the_rest(sender: str) -> None:
     may = {kind for kind in KINDS if may_ask(sender, one_of(kind, "a"))}
-    assert may == {PlanRequest, PermissionRequest} | ({ShutdownRequest} if sender in ("lead", "user") else set())
+    assert may == {PlanRequest, PermissionRequest, InputRequest} | (
+        {ShutdownRequest} if sender in ("lead", "user") else set()
+    )
 
 
 def test_every_handshake_has_a_row() -> None:

@@ -98,7 +98,7 @@ def check_address(url: str, server: str, what: str) -> str:
     except ValueError:
         host = ""
     if not host or not _URL_TEXT.fullmatch(url) or len(url) > _MOST_URL:
-        raise BadInput(f"The {what} is not a usable address: {ascii(url)[1:81]}")
+        raise BadInput(f"The {what} is not a usable address: {ascii(url[:80])[1:-1]}")
     if "@" in parts.netloc or parts.scheme not in ("https", "http"):
         raise BadInput(f"The {what} is refused, because it is not an ordinary https:// address: {url[:80]}")
     at_home = is_local(urlsplit(server).hostname or "")

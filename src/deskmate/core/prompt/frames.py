@@ -18,6 +18,8 @@ from deskmate.core.team.handshakes import TABLE, Shake, may_ask
 from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
+    InputRequest,
+    InputResponse,
     Interrupt,
     PermissionRequest,
     PermissionResponse,
@@ -132,7 +134,7 @@ def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
             return content, {"schedule": str(schedule), "due": due, "missed": str(missed or "")}
         case Undeliverable(reason=reason, original=original):
             return f"Not delivered: {reason}. The message:\n{_returned(original)}", {}
-        case PermissionRequest() | PermissionResponse() | Interrupt():
+        case PermissionRequest() | PermissionResponse() | InputRequest() | InputResponse() | Interrupt():
             return None
         case unreachable:
             assert_never(unreachable)

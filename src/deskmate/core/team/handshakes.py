@@ -13,6 +13,8 @@ from deskmate.core.log.facts import Fact
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.team.messages import (
     Envelope,
+    InputRequest,
+    InputResponse,
     PermissionRequest,
     PermissionResponse,
     PlanRequest,
@@ -24,11 +26,12 @@ from deskmate.core.values import frozen
 
 
 class Shake(StrEnum):
-    """The three handshakes."""
+    """The handshakes."""
 
     SHUTDOWN = "shutdown"
     PLAN = "plan"
     PERMISSION = "permission"
+    INPUT = "input"
 
 
 @frozen
@@ -36,7 +39,7 @@ class HandshakeRow:
     """How one handshake works. Empty `asked_by`: any agent. Empty `answered_by`: the agent that was asked."""
 
     request: type[Fact]
-    response: type[PlanResponse | ShutdownResponse | PermissionResponse]
+    response: type[PlanResponse | ShutdownResponse | PermissionResponse | InputResponse]
     asked_by: frozenset[str]
     answered_by: frozenset[str]
 
@@ -45,6 +48,7 @@ TABLE: dict[Shake, HandshakeRow] = {
     Shake.SHUTDOWN: HandshakeRow(ShutdownRequest, ShutdownResponse, IN_CHARGE, frozenset()),
     Shake.PLAN: HandshakeRow(PlanRequest, PlanResponse, frozenset(), IN_CHARGE),
     Shake.PERMISSION: HandshakeRow(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
+    Shake.INPUT: HandshakeRow(InputRequest, InputResponse, frozenset(), frozenset({USER})),
 }
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt
 from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import USER, is_call, known_name
 from deskmate.core.log.records import RECORD_CAP, Item, Json, Record, encode
+from deskmate.core.mcp.forms import FormField
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName, TooLarge
 
@@ -130,6 +131,31 @@ class PermissionResponse(Fact):
     content: str = ""
 
 
+class InputRequest(Fact):
+    """An MCP server asks the user for something during a call: to fill in a form, or to open a link.
+
+    `content`: the server's words. `call`: the call that waits for the answer. `fields`: of the form. `url`: the link.
+    """
+
+    type: Literal["input_request"] = "input_request"
+    request_id: str
+    call: str
+    server: str
+    content: str
+    fields: tuple[FormField, ...] | None = None
+    url: str | None = None
+
+
+class InputResponse(Fact):
+    """A person's answer to a server. `values`: of the form. `content`: why there is none."""
+
+    type: Literal["input_response"] = "input_response"
+    request_id: str
+    approve: StrictBool
+    values: dict[str, Any] | None = None
+    content: str = ""
+
+
 class Interrupt(Fact):
     """The user interrupts what runs."""
 
@@ -164,6 +190,8 @@ Message: TypeAlias = (
     | ShutdownResponse
     | PermissionRequest
     | PermissionResponse
+    | InputRequest
+    | InputResponse
     | Interrupt
     | Scheduled
     | Undeliverable
@@ -177,6 +205,8 @@ KINDS: tuple[type[Message], ...] = (
     ShutdownResponse,
     PermissionRequest,
     PermissionResponse,
+    InputRequest,
+    InputResponse,
     Interrupt,
     Scheduled,
     Undeliverable,
@@ -205,7 +235,7 @@ def calls_for_action(message: Message) -> bool:
 
 def bounces(message: Message) -> bool:
     """Tell whether this message comes back from a member that left: not if leaving made it pointless."""
-    return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
+    return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse | InputResponse)
 
 
 @frozen

@@ -1,7 +1,8 @@
 """What waits for a person's answer.
 
-A member asks by mail: the user for a permission, the lead or the user for approval of a plan. A question is open until
-its answer is in the asker's mailbox, or its call began or ended without one.
+A member asks by mail: the user for a permission, the lead or the user for approval of a plan. During a call, an MCP
+server asks the user for input. A question is open until its answer is in the asker's mailbox, or its call began or
+ended without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,8 @@ from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import (
     Envelope,
+    InputRequest,
+    InputResponse,
     PermissionRequest,
     PermissionResponse,
     PlanRequest,
@@ -29,19 +32,21 @@ class Question:
     """What a member asks: whether it may make exactly this call, or do what its plan says.
 
     `member`: the asker; for a subagent, the id of the call that started it. `rule`: the rule that would allow all calls
-    like it. `team`: the asker's, if the question was in the user's mailbox, which is for all teams of a lead.
+    like it. `input`: what an MCP server asks for during a call of the asker. `team`: the asker's, if the question was
+    in the user's mailbox, which is for all teams of a lead.
     """
 
     id: str
     member: str
     at: float
-    shake: Literal[Shake.PERMISSION, Shake.PLAN]
+    shake: Literal[Shake.PERMISSION, Shake.PLAN, Shake.INPUT]
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     plan: str = ""
     rule: str | None = None
     team: str = ""
+    input: InputRequest | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -103,6 +108,8 @@ def _pruned(questions: QuestionFold) -> QuestionFold:
 def _is_over(questions: QuestionFold, question: Question) -> bool:
     if question.id in questions.answered or question.member in questions.ended:
         return True
+    if question.input:
+        return question.input.call in questions.ended
     # A plan stays open even after the call that submitted it has its result.
     is_plan = question.shake is Shake.PLAN
     return not is_plan and (question.id in questions.began or question.id in questions.ended)
@@ -115,6 +122,8 @@ def _question(envelope: Envelope) -> Question | None:
             envelope.recipient == USER
         ):
             return Question(id_, sender, at, Shake.PERMISSION, tool, arguments, reason, rule=rule, team=envelope.team)
+        case InputRequest(request_id=id_) as asked if envelope.recipient == USER:
+            return Question(id_, sender, at, Shake.INPUT, input=asked, team=envelope.team)
         case PlanRequest(request_id=id_, content=plan):
             return Question(id_, sender, at, Shake.PLAN, plan=plan, team=envelope.team)
     return None
@@ -123,7 +132,7 @@ def _question(envelope: Envelope) -> Question | None:
 def answered_id(envelope: Envelope) -> str | None:
     """Return the id of the question that a message answers; None if it answers none or its sender may not answer."""
     match envelope.message:
-        case PermissionResponse(request_id=id_) if envelope.sender == USER:
+        case PermissionResponse(request_id=id_) | InputResponse(request_id=id_) if envelope.sender == USER:
             return id_
         case PlanResponse(request_id=id_) if envelope.sender in IN_CHARGE:
             return id_

@@ -264,6 +264,8 @@ def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_j
     [ID] yes|always|no [WORDS] answers a question. Leave out ID if only one is open. yes allows the call or approves the
     plan. always also allows all similar calls from now on or, for a plan, accepts its edits. no refuses, with WORDS as
     the reason. Only the first answer counts. You can answer from any shell, even while the team is stopped.
+
+    MCP servers can ask you to fill in a form. Then the WORDS after yes are its values, as in: yes name=Ann age=30
     """
     id_, word, rest = _answer(words)
     if words and word is None:

@@ -188,6 +188,11 @@ class AnswerTools:
         """Answer a question of a member as the user: may it make this call, or carry out this plan?"""
         seen = await look_at_questions(self._place, team_at(self._place, team))
         question = next((one for one in seen.questions if one.id == id), None)
+        if question and question.input and answer != "no":
+            raise Refused(
+                "An MCP server asks the user for this, so no client can say yes",
+                f"A person can answer it with: deskmate answer --team {seen.team}",
+            )
         if question and answer != "no" and not question_result(question).complete:
             raise Refused(
                 "This question is too long to be shown here in full, so only no is possible",

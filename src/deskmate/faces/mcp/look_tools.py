@@ -20,6 +20,7 @@ from deskmate.core.team.status import Parked, status_detail, status_word
 from deskmate.errors import Refused
 from deskmate.faces.common.items.entry_items import EntryReader
 from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.items.task_items import TaskItem, task_items
 from deskmate.faces.mcp import shown_results as shown
 from deskmate.faces.mcp.entry_results import entry_results
@@ -256,15 +257,23 @@ class LookTools:
             return ()
 
 
+_KINDS: dict[Shake, Literal["permission", "plan", "input"]] = {
+    Shake.PERMISSION: "permission",
+    Shake.PLAN: "plan",
+    Shake.INPUT: "input",
+}
+
+
 def question_result(question: Question) -> shown.ShownQuestion:
     """Return a question for a client."""
-    arguments = {plain_line(name): exact_value(value) for name, value in question.arguments.items()}
+    asked = question_item(question).arguments if question.input else question.arguments.items()
+    arguments = {plain_line(name): exact_value(value) for name, value in asked}
     plan = exact_value(question.plan)
     size = len(plan) + sum(len(name) + len(value) for name, value in arguments.items())
     return shown.ShownQuestion(
         id=question.id,
         member=question.member,
-        kind="plan" if question.shake is Shake.PLAN else "permission",
+        kind=_KINDS[question.shake],
         tool=question.tool,
         arguments={name: plain(value, PAGE // (len(arguments) or 1)) for name, value in arguments.items()},
         plan=plain(plan, PAGE),

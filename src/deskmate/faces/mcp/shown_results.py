@@ -55,7 +55,9 @@ class ShownQuestion(ShownResult):
 
     id: str
     member: str
-    kind: Literal["permission", "plan"]
+    kind: Literal["permission", "plan", "input"] = Field(
+        description="input: an MCP server asks the user something. Only a person can say yes to that"
+    )
     tool: str
     arguments: dict[str, str]
     plan: str

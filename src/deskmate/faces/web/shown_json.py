@@ -159,6 +159,8 @@ def question_json(item: QuestionItem) -> Shown:
         "diff": item.diff,
         "plan": markdown_tree(question.plan) if question.plan else [],
         "reason": item.reason,
+        "of_server": question.input is not None,
+        "fields": [field.model_dump(exclude_none=True) for field in item.fields],
         "choices": [{"answer": one.answer, "effect": one.effect} for one in item.choices],
     }
 

@@ -20,6 +20,8 @@ from deskmate.core.team.members import Member, recipient_refusal, who_is_here
 from deskmate.core.team.messages import (
     HEARD_CAP,
     Envelope,
+    InputRequest,
+    InputResponse,
     Message,
     PermissionResponse,
     PlanResponse,
@@ -66,7 +68,9 @@ class Mailbox:
         envelope = self._addressed(recipient, message, id_ or f"{self.me}:{secrets.token_hex(8)}")
         return await self._send(envelope)
 
-    async def answer(self, asker: str, response: PermissionResponse | PlanResponse, *, id_: str = "") -> None:
+    async def answer(
+        self, asker: str, response: PermissionResponse | PlanResponse | InputResponse, *, id_: str = ""
+    ) -> None:
         """Send the one answer to a request. Raises Refused if it was answered before.
 
         The same `id_` may be sent again after a crash.
@@ -83,6 +87,18 @@ class Mailbox:
         if first and first.id != envelope.id:
             raise Refused(answered_before(first))
         await self._return_if_late(envelope)
+
+    async def ask(self, request: InputRequest) -> InputResponse:
+        """Ask the user for input, and return the answer. Waits as long as the user needs."""
+        await self.send(USER, request, id_=f"ask/{request.request_id}")
+        store, stream, seen = self._writer.store, mail(self.me), 0
+        while True:
+            for item in await store.read(stream, seen):
+                seen, envelope = item.number, envelope_in(item)
+                message = envelope.message if envelope and envelope.sender == USER else None
+                if isinstance(message, InputResponse) and message.request_id == request.request_id:
+                    return message
+            await store.changed({stream: seen})
 
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivery:
         """Send to each of `recipients`, which the caller has recorded before. Return who was not reached.
@@ -131,7 +147,7 @@ class Mailbox:
         if to == USER:
             envelope = replace(envelope, team=roster.team)
         # A subagent hears only the user's verdicts. It is here as long as the member that started it.
-        verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
+        verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse | InputResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
             refusal = UnknownRecipient(why)
             refusal.roster = roster.number
@@ -303,7 +319,7 @@ def _letter(item: Item, me: str) -> _Letter | str:
 
 def answered_before(first: Envelope) -> str:
     """Return who answered a request first, and what."""
-    assert isinstance(first.message, PlanResponse | PermissionResponse), "only these are answered once"
+    assert isinstance(first.message, PlanResponse | PermissionResponse | InputResponse), "only these are answered once"
     what = "plan" if isinstance(first.message, PlanResponse) else "request"
     verb = "approved" if first.message.approve else "refused"
     return f"{first.sender} has already {verb} {what} '{first.message.request_id}'. The first answer counts."

@@ -11,7 +11,7 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.agent.entries import Compacted, Entry, Said
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import RetryDelta, TextDelta
-from deskmate.core.team.messages import PermissionRequest, PlanRequest
+from deskmate.core.team.messages import InputRequest, PermissionRequest, PlanRequest
 from deskmate.core.team.status import Parked, Waiting, Working
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.chat.chat_lines import Talk
@@ -141,4 +141,5 @@ class Letters:
     def _mail(self) -> list[Letter]:
         """Return mail to the user, without questions."""
         mail = (letter for letter in self._session.letters if letter.envelope.recipient == USER)
-        return [letter for letter in mail if not isinstance(letter.envelope.message, PermissionRequest | PlanRequest)]
+        questions = PermissionRequest | PlanRequest | InputRequest
+        return [letter for letter in mail if not isinstance(letter.envelope.message, questions)]

@@ -171,7 +171,8 @@ class Talk:
         images = images_in(words, self._session.workspace)
         paths = files_in(words, self._session.workspace, self._names) if to == LEAD else ()
         resources = resources_named(words, self._session.servers) if to == LEAD else ()
-        short = None if images or paths or resources or frames is not None else short_answer(words)
+        is_plain = not (images or paths or resources) and frames is None
+        short = short_answer(words, fills_in=self.answers.fills_in) if is_plain else None
         if frames is None and (answered := await self.answers.answer_words(words, short, to)) is not None:
             return cell_lines(answered)
         files = await self._session.mentioned(paths)

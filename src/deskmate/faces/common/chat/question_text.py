@@ -21,10 +21,11 @@ def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLin
     """Return a complete question for answering from a shell, by its id."""
     item, id_ = question_item(question), exact(question.id)
     always = f", always ({exact(item.always.effect)})" if item.always else ""
+    words = "" if question.input else " WORDS"
     return [
         _head(f"{id_}: ", item, item.asks, colours),
         *detail_lines(item),
-        (Cell(f"answer with: deskmate answer {id_} yes{always} or no WORDS"),),
+        (Cell(f"answer with: deskmate answer {id_} yes{_typed(item)}{always} or no{words}"),),
     ]
 
 
@@ -37,12 +38,18 @@ def question_lines(
     """
     item, numbers = question_item(question), ",".join(map(str, (*same, number)))
     always = f", a {numbers} ({exact(item.always.effect)})" if item.always else ""
+    words = "" if question.input else " WORDS"
     asks = f"asks the same as question {same[0]}: {subject_line(item)}" if same else item.asks
     return [
         _head(f"question {number}: ", item, asks, colours),
         *(() if same else detail_lines(item)),
-        (Cell(f"answer{' all of them' if same else ''} with y {numbers}{always} or n {numbers} WORDS"),),
+        (Cell(f"answer{' all of them' if same else ''} with y {numbers}{_typed(item)}{always} or n {numbers}{words}"),),
     ]
+
+
+def _typed(item: QuestionItem) -> str:
+    """Return what to type after a yes, for a form of an MCP server."""
+    return f" {exact(item.example)}" if item.example else ""
 
 
 def _head(before: str, item: QuestionItem, asks: str, colours: Mapping[str, str]) -> CleanLine:
@@ -94,13 +101,15 @@ def subject_line(item: QuestionItem) -> str:
 _SHORT: dict[str, "Answer"] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
 
 
-def short_answer(text: str) -> "tuple[Answer, str] | None":
+def short_answer(text: str, *, fills_in: bool = False) -> "tuple[Answer, str] | None":
     """Return the answer that a text gives and the words after it, or None if the text is not an answer.
 
-    Only a no may have words after it: "yes, but use tabs" is more than a yes.
+    Only a no may have words after it: "yes, but use tabs" is more than a yes. With `fills_in`, a form is open: then
+    a yes with the number of the question may have words, too.
     """
     first, *rest = text.split(None, 1) or [""]
     answer, words = _SHORT.get(first.lower().rstrip(",.:;!")), rest[0] if rest else ""
-    if answer is None or (words and answer != "no" and not NUMBERS.fullmatch(words)):
+    number = words.partition(" ")[0] if fills_in else words
+    if answer is None or (words and answer != "no" and not NUMBERS.fullmatch(number)):
         return None
     return answer, words

@@ -63,7 +63,7 @@ class TypedAnswers:
     async def answer(self, answer: "Answer", rest: str) -> list[str]:
         """Carry out /yes, /always or /no with the rest of its line. Return the lines to show. Raises Refused."""
         numbers, words = _numbered(rest)
-        if rest and not numbers and answer != "no":
+        if answer != "no" and ((rest and not numbers) or (words and not self.fills_in)):
             raise usage_error(COMMANDS[answer])
         # Look up every question before answering the first, so an unknown number changes nothing.
         questions = [self._asked(number) for number in dict.fromkeys(numbers)] or [self._asked(None)]
@@ -95,6 +95,11 @@ class TypedAnswers:
         if named or (asked and numbers and answer != "no"):
             return await self.answer(answer, rest)
         return await self._answer_one(answer, self._meant(asked), rest) if asked else None
+
+    @property
+    def fills_in(self) -> bool:
+        """Whether a form of an MCP server is open, which takes words with a yes."""
+        return any(one.input and one.input.fields for one in self._session.questions)
 
     def _meant(self, asked: "list[Question]") -> "Question":
         """Return the question that an answer without a number means: it was shown, and no other fits.

@@ -62,7 +62,7 @@ class MailItem:
     @property
     def is_markdown(self) -> bool:
         """Whether an agent wrote its text, so that it is in Markdown. What people type is shown as it is."""
-        made = messages.PermissionRequest | messages.Undeliverable
+        made = messages.PermissionRequest | messages.InputRequest | messages.Undeliverable
         return self.sender != USER and not isinstance(self.envelope.message, made)
 
     @property
@@ -103,6 +103,10 @@ def title_of(message: Message) -> str:
             return "permission request"
         case messages.PermissionResponse():
             return f"permission: {_answer(message.approve)}"
+        case messages.InputRequest():
+            return f"question of the MCP server {message.server}"
+        case messages.InputResponse():
+            return f"to the MCP server: {_answer(message.approve)}"
         case messages.Interrupt():
             return "interrupt"
         case messages.Scheduled(schedule=schedule):

@@ -1,11 +1,14 @@
 """Questions as items."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
+from deskmate.core.mcp.forms import FormField, example
+from deskmate.core.mcp.server_logins import shown_host
 from deskmate.core.policy.permissions import edits_files
 from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import InputRequest
 from deskmate.core.team.open_questions import Question
 from deskmate.core.values import frozen
 from deskmate.faces.common.items.call_summaries import TELLING
@@ -56,6 +59,8 @@ class QuestionItem:
     @property
     def arguments(self) -> list[tuple[str, str]]:
         """Each argument that the diff does not show, with its value as text."""
+        if self.question.input:
+            return list(_input_lines(self.question.input))
         others = other_arguments(self.question.tool, self.question.arguments)
         return [(name, value_text(value, _INDENT)) for name, value in others.items()]
 
@@ -67,7 +72,19 @@ class QuestionItem:
     @property
     def reason(self) -> str:
         """Why it is asked; empty if that only repeats what the tool does."""
+        if asked := self.question.input:
+            return _KEPT if asked.fields is not None else _LINK
         return "" if self.question.reason == edits_files(self.question.tool) else self.question.reason
+
+    @property
+    def fields(self) -> tuple[FormField, ...]:
+        """The fields of the form of an MCP server, if there is one."""
+        return (self.question.input.fields or ()) if self.question.input else ()
+
+    @property
+    def example(self) -> str:
+        """What to type after a yes, empty if nothing."""
+        return example(self.fields) if self.fields else ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -85,8 +102,28 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
             rule = None if question.rule is None else Choice("always", f"adds the rule: {question.rule}")
             request = f"may I use {question.tool}?"
             return QuestionItem(question, f"asks: {request}", request, _subject(question), rule, current)
+        case Shake.INPUT:
+            asked = question.input
+            assert asked is not None, "it asks for input"
+            wants = "an answer" if asked.fields is not None else "a page to be opened"
+            asks = f"asks for the MCP server {asked.server}, which wants {wants}"
+            subject = f"{asked.server}: {asked.content}"[:_SUBJECT_CHARS]
+            return QuestionItem(question, asks, f"may the MCP server {asked.server} have {wants}?", subject, None)
         case unreachable:
             assert_never(unreachable)
+
+
+def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
+    yield "the server says", asked.content
+    if asked.url is not None:
+        yield "it wants you to open", asked.url
+        yield "which leads to", shown_host(asked.url)
+    for field in asked.fields or ():
+        yield field.name, field.shown
+
+
+_KEPT = "the answer goes to the server and into the records of the team. Never type a password here"
+_LINK = "Deskmate does not open the link. If you trust it, open it yourself, then answer yes"
 
 
 def _subject(question: Question) -> str:
@@ -99,7 +136,9 @@ def _subject(question: Question) -> str:
 
 def content_of(question: Question) -> str:
     """Return everything in a question except who asks and when, for comparing questions."""
-    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
+    # A server that asks several times wants several answers.
+    each = question.id if question.input else None
+    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule, each]
     return json.dumps(asked, sort_keys=True, default=str)
 
 

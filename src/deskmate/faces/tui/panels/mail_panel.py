@@ -11,6 +11,8 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import USER
 from deskmate.core.team.messages import (
     Broadcast,
+    InputRequest,
+    InputResponse,
     Interrupt,
     Message,
     PermissionRequest,
@@ -119,7 +121,7 @@ class PostPanel(Rows):
             (f" {said}" if said else "", ""),
         )
         # Nobody needs to read these.
-        noise = isinstance(item.envelope.message, PermissionResponse)
+        noise = isinstance(item.envelope.message, PermissionResponse | InputResponse)
         return cut(tuple((text, "dim") for text, _ in line) if noise else line, cells)
 
     def _party(self, member: str, cells: int) -> tuple[str, str]:
@@ -148,6 +150,8 @@ def _style(message: Message) -> str:
 def _is_of_agents(item: MailItem) -> bool:
     """Return whether an agent wrote a message to another, or words to the user. Questions have their own panel."""
     message = item.envelope.message
-    if item.sender == USER or isinstance(message, PermissionRequest | PermissionResponse):
+    if item.sender == USER or isinstance(
+        message, PermissionRequest | PermissionResponse | InputRequest | InputResponse
+    ):
         return False
     return item.recipients != (USER,) or isinstance(message, Plain | Broadcast)

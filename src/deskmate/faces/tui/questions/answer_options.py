@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from deskmate.app.user_answers import Answer
 from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.open_questions import Question
 from deskmate.faces.common.items.question_items import Group, question_item
 from deskmate.faces.tui.drawing.styled_lines import Line, exact_line, folded, words
 
@@ -33,6 +34,12 @@ def options_of(group: Group) -> list[AnswerOption]:
 
     People answer by habit, so a number never has another meaning. The number of a missing answer is left out.
     """
+    if group[0].input:
+        fills_in = bool(group[0].input.fields)
+        return [
+            AnswerOption(1, _plain("Yes, and fill it in" if fills_in else "Yes"), "yes", with_words=fills_in),
+            AnswerOption(3, _plain("No"), "no"),
+        ]
     first, count = question_item(group[0]), len(group)
     plan = group[0].shake is Shake.PLAN
     to = f" to {words(first.asker)}" if count > 1 else ""
@@ -45,6 +52,12 @@ def options_of(group: Group) -> list[AnswerOption]:
         found += [AnswerOption(5, _plain(f"Yes to all {count}"), "yes", for_all=True)]
         found += [AnswerOption(6, _plain(f"No to all {count}"), "no", for_all=True)]
     return found
+
+
+def placeholder(question: Question | None) -> str:
+    """Return what the input for words shows while it is empty."""
+    example = question_item(question).example if question else ""
+    return f"{example or 'What should it do instead?'} (Enter sends, Esc goes back)"
 
 
 def _plain(text: str) -> Line:

@@ -32,7 +32,7 @@ from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
 from deskmate.faces.tui.questions import question_details
 from deskmate.faces.tui.questions.answer_guard import QUIET_SECONDS, KeyGuard
 from deskmate.faces.tui.questions.answer_list import AnswerList
-from deskmate.faces.tui.questions.answer_options import AnswerOption, option_rows, options_of
+from deskmate.faces.tui.questions.answer_options import AnswerOption, option_rows, options_of, placeholder
 from deskmate.faces.tui.questions.question_details import People
 from deskmate.faces.tui.questions.question_queue import QuestionQueue, are_one
 from deskmate.faces.tui.questions.question_sheet import Parts, QuestionSheet, sheet
@@ -86,7 +86,7 @@ class QuestionsPanel(Widget):
         super().__init__(id=id)
         # Kept, because a last event may come when they are removed already.
         self._list = AnswerList()
-        self._line = Input(placeholder="What should it do instead? (Enter sends, Esc goes back)")
+        self._line = Input()
         self._guard = KeyGuard(clock)
         self._queue = QuestionQueue()
         self._people = People({}, EMPTY, 0.0)
@@ -106,7 +106,7 @@ class QuestionsPanel(Widget):
         self.display = False
 
     def compose(self) -> ComposeResult:
-        """Yield the list of answers, and the input for the words of a no, hidden until it is needed."""
+        """Yield the list of answers, and the input for words, hidden until it is needed."""
         with Vertical():
             yield self._list
             yield self._line
@@ -252,8 +252,8 @@ class QuestionsPanel(Widget):
 
     def _ask_for_words(self) -> None:
         self._spoken_to = self._queue.front
-        self._list.display = False
-        self._line.display = True
+        self._line.placeholder = placeholder(self._spoken_to)
+        self._list.display, self._line.display = False, True
         self.screen.set_focus(self._line)
 
     def action_unsay(self) -> None:
@@ -267,12 +267,12 @@ class QuestionsPanel(Widget):
             self._draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Say no, with these words."""
+        """Say no, with these words. With a form, they are its values."""
         event.stop()
         question, words = self._spoken_to, event.value.strip()
-        if question is not None and words:
+        if question is not None and (words or question.input):
             self.action_unsay()
-            self._send(question, "no", words)
+            self._send(question, "yes" if question.input else "no", words)
 
     def _end_words_for_nobody(self) -> None:
         """Keep the words for a question that is no longer open: they become a message to its asker."""

@@ -60,20 +60,33 @@ export function Members({ store, chosen, choose, at }) {
     <ul>${names.map((name) => html`<li key=${name}><${Member} row=${store.members.row(name)} store=${store} chosen=${name === chosen} choose=${choose} at=${at} /></li>`)}</ul></nav>`;
 }
 
+// One field of the form of an MCP server. An empty one is left out.
+function FormField({ field, value, fill }) {
+  const choices = field.kind === "boolean" ? ["yes", "no"] : field.kind === "choice" ? field.choices : null;
+  const set = (event) => fill(event.target.value === "" ? null : event.target.value);
+  return html`<label class="field">${field.name}${field.required ? " *" : ""}
+    ${choices ? html`<select value=${value ?? ""} onChange=${set}><option value="">–</option>${choices.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
+    : html`<input value=${value ?? ""} placeholder=${field.default === undefined ? "" : String(field.default)} onInput=${set} />`}</label>`;
+}
+
 export function Question({ row, answer }) {
   const question = row.value;
   const [words, setWords] = useState("");
+  const [values, setValues] = useState({});
+  const fill = (name, value) => setValues({ ...values, [name]: value });
+  const said = (one) => (one === "yes" && question.fields.length ? JSON.stringify(values) : words);
   const [busy, setBusy] = useState(false);
   const names = { yes: t("Yes"), always: t("Always"), no: t("No") };
-  const give = (one) => { setBusy(true); answer(question.id, one, words).then(() => setBusy(false)); };
+  const give = (one) => { setBusy(true); answer(question.id, one, said(one)).then(() => setBusy(false)); };
   return html`<article class="question panel" aria-label=${`${question.asker} ${question.asks}`}>
     <h2><${Dot} state="asks" />${question.asker} ${question.asks}</h2>
     ${question.reason && html`<p class="soft">${question.reason}</p>`}
     ${question.plan.length > 0 && html`<${Text} body=${question.plan} />`}
     ${question.arguments.map(([name, value]) => html`<div key=${name} class="argument"><span class="soft">${name}</span><pre class="plain" tabindex="0">${value}</pre></div>`)}
     ${question.diff && html`<${Diff} diff=${question.diff} />`}
-    ${answer && html`<input value=${words} placeholder=${t("Why not? (optional)")} aria-label=${t("Why not? (optional)")} onInput=${(event) => setWords(event.target.value)} />
-    <div class="choices">${question.choices.map((choice) => html`<button key=${choice.answer} class=${choice.answer} disabled=${busy} onClick=${() => give(choice.answer)}>
+    ${answer && question.fields.map((field) => html`<${FormField} key=${field.name} field=${field} value=${values[field.name]} fill=${(value) => fill(field.name, value)} />`)}
+    ${answer && !question.of_server && html`<input value=${words} placeholder=${t("Why not? (optional)")} aria-label=${t("Why not? (optional)")} onInput=${(event) => setWords(event.target.value)} />`}
+    ${answer && html`<div class="choices">${question.choices.map((choice) => html`<button key=${choice.answer} class=${choice.answer} disabled=${busy} onClick=${() => give(choice.answer)}>
       ${names[choice.answer]}${choice.effect ? html` <small>${choice.effect}</small>` : ""}</button>`)}</div>`}
   </article>`;
 }

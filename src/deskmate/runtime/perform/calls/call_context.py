@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.messages import InputRequest, InputResponse
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
@@ -124,6 +126,12 @@ class CallContext:
     async def writer_of(self, path: str, fingerprint: str) -> str | None:
         """Return the other member whose last change left a file with this fingerprint."""
         return await writer_of(self.team_state, self.me.name, path, fingerprint)
+
+    async def ask_user(self, request: InputRequest) -> InputResponse:
+        """Ask the user for input, if somebody is there who can be asked."""
+        if self.roster.attended and self.roster.mode_of(self.me.name) is not Mode.DONT_ASK:
+            return await self.mail.ask(request)
+        return InputResponse(request_id=request.request_id, approve=False, content="nobody is asked in this run")
 
     def profile_of(self, name: str) -> AgentProfile:
         """Return the agent type of a name."""
