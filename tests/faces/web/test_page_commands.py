@@ -47,6 +47,27 @@ def test_it_prints_a_link_serves_the_page_and_ends_with_a_signal(place: Path, en
     assert "Traceback" not in errors
 
 
+def test_a_conversation_has_its_page_beside_it_until_it_ends(place: Path, env: Env) -> None:
+    environ = {**os.environ, **{name: value for name, value in env.items() if value is not None}}
+    environ |= {"OPENAI_API_KEY": "none", "DISPLAY": ""}
+    command = [sys.executable, "-m", "deskmate", "-C", str(place), "--web", "--plain", "--model", "openai:none"]
+    with subprocess.Popen(
+        command, env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as talk:
+        try:
+            assert talk.stderr is not None
+            link = next(line for line in talk.stderr if "/#token=" in line).partition("http")[2].strip()
+            address, _, rest = f"http{link}".partition("/#token=")
+            headers = {"Authorization": f"Bearer {rest.partition('&')[0]}"}
+            assert httpx2.get(f"{address}/api/teams", headers=headers).json()["teams"][0]["name"] == "main"
+            # The end of the input ends the conversation, and the page with it.
+            talk.communicate(timeout=SOON)
+        finally:
+            talk.kill()
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(f"{address}/")
+
+
 def test_a_port_that_is_taken_is_named_with_what_to_do(place: Path, env: Env) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

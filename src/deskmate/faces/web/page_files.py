@@ -26,7 +26,14 @@ def page_files() -> tuple[str, ...]:
 
 def content_of(name: str) -> tuple[bytes, str]:
     """Return a file of the page and its media type."""
-    return (_PAGE / name).read_bytes(), f"{_TYPES[name.rpartition('.')[2]]}; charset=utf-8"
+    data = _with_preloads().encode() if name == INDEX else (_PAGE / name).read_bytes()
+    return data, f"{_TYPES[name.rpartition('.')[2]]}; charset=utf-8"
+
+
+def _with_preloads() -> str:
+    """Return the page with all its scripts asked for at once, not each after the one that imports it."""
+    links = "".join(f'<link rel="modulepreload" href="{path}">\n' for path in _imports().values())
+    return _text(INDEX).replace(_START, f"{links}{_START}")
 
 
 @cache

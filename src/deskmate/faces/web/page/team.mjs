@@ -65,7 +65,7 @@ export function Team({ name, notes, choose, besides, first }) {
   const place = useRef(null);
   const live = useMemo(() => new TeamStore(), [name]);
   const [member, setMember] = useState("lead");
-  const [view, setView] = useState("Overview");
+  const [view, setShownView] = useState("Overview");
   const [linked, setLinked] = useState(true);
   const [trouble, setTrouble] = useState(null);
   const [told, setTold] = useState(notes);
@@ -74,6 +74,7 @@ export function Team({ name, notes, choose, besides, first }) {
   // What is open beside the view: the number of a task, or the help.
   const [opened, open] = useState(null);
   const [wanted, setWanted] = useState(null);
+  const setView = (one) => { setShownView(one); open(null); };
   const history = useHistory(name, rewinds || OF_THE_PAST.includes(view));
   const past = useMemo(() => new PastStore(history), [history, rewinds]);
   useEffect(() => {
@@ -93,7 +94,7 @@ export function Team({ name, notes, choose, besides, first }) {
   return html`<div class="team" ref=${place}>
     <${Head} name=${name} store=${store} live=${live} linked=${linked} act=${act} choose=${choose} besides=${besides} save=${save}
       rewinds=${rewinds} toggle=${() => { setRewinds(!rewinds); setAt(null); }} help=${() => open(opened === "help" ? null : "help")} />
-    <${Notes} name=${name} live=${live} trouble=${trouble} close=${() => setTrouble(null)} told=${told} closeTold=${() => setTold([])} act=${act} choose=${choose} />
+    <${Notes} name=${name} live=${live} trouble=${trouble} close=${() => setTrouble(null)} told=${told} closeTold=${() => setTold([])} act=${act} choose=${besides ? null : choose} />
     ${rewinds && html`<${Scrubber} history=${history} at=${at} setAt=${setAt} />`}
     <${Members} store=${store} chosen=${view === "Conversation" ? member : null} choose=${show} at=${at} />
     <${Tabs} view=${view} setView=${setView} />

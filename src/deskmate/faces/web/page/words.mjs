@@ -28,7 +28,7 @@ const CHINESE = {
   "Waiting for the conversation in the terminal to begin.": "正在等待终端中的对话开始。",
   "Nothing was said yet.": "还没有内容。", "Nothing has happened yet.": "还没有发生任何事。", "Show earlier": "显示更早的内容",
   "Search": "搜索", "Search all transcripts": "搜索所有对话", "Found": "搜索结果", "No transcript has these words.": "没有对话包含这些词。", "There is more. Search for more words.": "还有更多结果，请输入更多词。",
-  "tokens": "词元", "Tokens": "词元", "model calls": "次模型调用", "Calls": "调用", "Group by": "分组", "context": "上下文", "Age": "已有",
+  "tokens": "词元", "Tokens": "词元", "model calls": "次模型调用", "Calls": "调用", "Group by": "分组", "Portion": "占比", "context": "上下文", "Age": "已有",
   "question for you": "个问题等你回答", "questions for you": "个问题等你回答",
   "Past": "回放", "Now": "现在", "Play": "播放", "Pause": "暂停", "Speed": "速度", "Time": "时间", "all in 30 s": "30 秒播完", "Reading the past …": "正在读取历史…",
   "Part": "部分", "the whole team": "整个团队", "not merged yet": "尚未合并", "Diff": "差异", "Whole file": "整个文件", "Filter files": "筛选文件", "No files.": "没有文件。",

@@ -55,7 +55,7 @@ export function Cost({ history, at }) {
       <div class="chart panel"><span class="soft chart-top">${words(total)}</span>
         <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`${t("Cost")} ${words(total)}`}><${Areas} names=${names} sums=${sums} total=${total} /></svg>
         <${Axis} begin=${begin} end=${end} /></div>
-      <table class="sums"><caption class="hidden">${t("Cost")}</caption><thead><tr><th scope="col">${t(key === "member" ? "Member" : "Model")}</th><th scope="col">${t("Share")}</th><th scope="col" class="number">${t("Calls")}</th><th scope="col" class="number">${t(unit === "cost" ? "Cost" : "Tokens")}</th></tr></thead>
+      <table class="sums"><caption class="hidden">${t("Cost")}</caption><thead><tr><th scope="col">${t(key === "member" ? "Member" : "Model")}</th><th scope="col">${t("Portion")}</th><th scope="col" class="number">${t("Calls")}</th><th scope="col" class="number">${t(unit === "cost" ? "Cost" : "Tokens")}</th></tr></thead>
         <tbody>${ordered.map(([name, sum]) => { const index = names.indexOf(name); return html`<tr key=${name}><th scope="row"><i class="key area-${index < 0 ? PARTS : index}"></i>${name}</th>
           <td><${Bar} share=${(100 * sum) / (total || 1)} label=${`${Math.round((100 * sum) / (total || 1))}%`} /></td><td class="number">${count(name).toLocaleString()}</td><td class="number">${words(sum)}</td></tr>`; })}</tbody></table>
     </div></section>`;
