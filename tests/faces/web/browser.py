@@ -1,5 +1,6 @@
 """A real browser for tests of the page."""
 
+import json
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -7,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Browser, Page, async_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
@@ -58,3 +60,11 @@ async def opened(link: str, **options: Any) -> AsyncIterator[Page]:
 async def view(page: Page, name: str) -> None:
     """Choose a view of a team."""
     await page.get_by_role("tab", name=name, exact=True).click()
+
+
+async def violations(page: Page) -> list[str]:
+    """Return what the checker finds that keeps people from using the page."""
+    await page.evaluate(AXE_SCRIPT)
+    result = await page.evaluate("() => axe.run({resultTypes: ['violations']})")
+    serious = [one for one in result["violations"] if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes'][:3]])}" for one in serious]

@@ -18,7 +18,7 @@ from deskmate.testing import Scenario
 from tests.app.rewind.rewind_story import SETTINGS, begin, go_on
 from tests.faces.disk_teams import OpenTeam, founded, in_team
 from tests.faces.mcp.team_client import NOT_WRITTEN, no_leads_left, writes_a_file
-from tests.faces.web.browser import needs_browser, opened, view
+from tests.faces.web.browser import needs_browser, opened, view, violations
 from tests.faces.web.page_server import page_server
 
 pytestmark = [pytest.mark.anyio, needs_browser, pytest.mark.behaviour("web")]
@@ -34,9 +34,11 @@ async def test_a_team_is_started_answered_and_resumed_from_the_page(tmp_path: Pa
                 async with opened(server.link) as page:
                     await expect(page.get_by_text("There are no teams here.")).to_be_visible()
                     await page.get_by_label("What should a new team do?").fill("Write.")
+                    assert await violations(page) == []
                     await page.get_by_role("button", name="Start a team").click()
                     question = page.locator(".question")
                     await expect(question).to_contain_text("out.txt", timeout=WAIT)
+                    assert await violations(page) == []
                     await question.get_by_role("button", name="No").click()
                     # It has nothing left to do, so its process ends.
                     await expect(page.get_by_text("This team is not running.")).to_be_visible(timeout=WAIT)

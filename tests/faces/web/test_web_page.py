@@ -1,12 +1,10 @@
 """The page in a real browser: what people see of a team, and what they do."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Page, expect
 
 from deskmate.core.team.messages import Envelope, Plain, PlanResponse
@@ -18,7 +16,7 @@ from deskmate.testing.team_scripts import hears
 from tests.attacks.naughty_texts import STRINGS
 from tests.faces.chat.chat_harness import ALICE, LS, chat
 from tests.faces.disk_teams import OpenTeam, hands, in_team
-from tests.faces.web.browser import needs_browser, opened, view
+from tests.faces.web.browser import needs_browser, opened, view, violations
 from tests.faces.web.page_server import page_server
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
@@ -217,15 +215,15 @@ async def test_nothing_on_the_page_is_hard_to_use_with_a_screen_reader(place: Pa
                 await view(page, name)
                 await expect(page.get_by_role("tabpanel").locator("section").first).to_be_visible()
                 found += await violations(page)
+            await page.keyboard.press("?")
+            await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+            found += await violations(page)
+            await view(page, "Board")
+            await page.locator(".task > .title").first.click()
+            await page.get_by_role("button", name="Past").click()
+            await expect(page.get_by_role("slider", name="Time")).to_be_visible()
+            found += await violations(page)
             assert found == []
-
-
-async def violations(page: Page) -> list[str]:
-    """Return what the checker finds that keeps people from using the page."""
-    await page.evaluate(AXE_SCRIPT)
-    result = await page.evaluate("() => axe.run({resultTypes: ['violations']})")
-    serious = [one for one in result["violations"] if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes'][:3]])}" for one in serious]
 
 
 @pytest.mark.behaviour("web")

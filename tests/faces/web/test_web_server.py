@@ -1,5 +1,6 @@
 """What programs read and do through the interface of the page."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.task_fields import NewTask
+from deskmate.faces.web.page_requests import MOST_TEAMS
 from tests.faces.disk_teams import files, founded, hands, played, sign
 from tests.faces.fake_app import Env
 from tests.faces.web.page_server import PageServer, page_server
@@ -202,3 +204,66 @@ async def test_mail_names_are_not_paths(own: Path) -> None:
             status, _ = await server.post("main", "messages", {"to": name, "text": "hi"})
             assert status in (400, 409)
     assert not list(own.parent.glob("x*"))
+
+
+async def answer_of(server: PageServer, path: str) -> Any:
+    answer = await server.client.get(f"/api/teams/main/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_the_past_is_told_once_and_again_to_a_page_of_an_earlier_server(place: Path) -> None:
+    async with page_server(place) as server, hands(place) as team:
+        # A page that shows the team keeps what was read of its past.
+        async for _ in server.changes("main"):
+            first = await answer_of(server, "history")
+            known = f"history?after={len(first['steps'])}&history={first['history']}"
+            assert (await answer_of(server, known))["steps"] == []
+            await team.board.create("lead", NewTask("one more"))
+            (step,) = (await answer_of(server, known))["steps"]
+            assert [task["subject"] for task in step["tasks"].values()] == ["one more"]
+            again = await answer_of(server, "history?after=3&history=another")
+            assert (again["after"], again["steps"]) == (0, [*first["steps"], step])
+            break
+
+
+async def test_earlier_items_of_a_transcript_and_words_in_it_are_found(place: Path) -> None:
+    async with page_server(place) as server:
+        whole = await answer_of(server, "transcript?member=alice&before=999999")
+        last = whole["items"][-1]
+        assert whole["before"] == 0
+        earlier = await answer_of(server, f"transcript?member=alice&before={last['number']}")
+        assert [item["key"] for item in earlier["items"]] == [item["key"] for item in whole["items"][:-1]]
+        found = await answer_of(server, "search?words=B.PY%20a.py")
+        assert [(one["member"], one["key"]) for one in found["found"]] == [("alice", last["key"])]
+        assert (await answer_of(server, "search?words=whale")) == {"found": [], "cut": False}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "search",
+        "search?words=%20",
+        f"search?words={'x' * 201}",
+        "transcript",
+        "transcript?before=-1",
+        "history?after=x",
+        "files?point=1e3",
+    ],
+)
+async def test_what_cannot_be_understood_is_refused(own: Path, path: str) -> None:
+    async with page_server(own) as server:
+        answer = await server.client.get(f"/api/teams/main/{path}")
+    assert (answer.status_code, bool(answer.json()["error"])) == (400, True)
+
+
+async def test_the_ninth_team_at_once_is_refused(own: Path) -> None:
+    names = [f"team-{number}" for number in range(MOST_TEAMS)]
+    for name in names:
+        await anyio.to_thread.run_sync(founded, own, name)
+    async with page_server(own) as server, AsyncExitStack() as running:
+        for name in names:
+            opened = await running.enter_async_context(hands(own, name))
+            await running.enter_async_context(opened.writer.store.hold("lead", "process 7"))
+        answer = await server.client.post("/api/teams", json={"goal": "one more"})
+    assert (answer.status_code, str(MOST_TEAMS) in answer.json()["error"]) == (409, True)

@@ -126,10 +126,10 @@ class TeamPages:
     async def files(self, request: Request) -> Response:
         """Return the checkpoints of a team, the files of one, or a file as it was then."""
         team, path = request.path_params["team"], request.query_params.get("path")
+        number = _number(request.query_params.get("point", "0"), "point")
         past = await to_thread.run_sync(past_files_of, self._folder, team, self._settings)
-        if "point" not in request.query_params:
+        if not number:
             return JSONResponse({"points": [asdict(point) for point in await past.points()]})
-        number = _number(request.query_params["point"], "point")
         if path is not None:
             return JSONResponse(asdict(await past.content(number, path)))
         files, cut = await past.files(number)

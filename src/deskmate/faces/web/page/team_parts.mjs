@@ -20,7 +20,7 @@ export function Head({ name, store, live, linked, act, choose, besides, save, re
       ${canAsk && html`<button class="quiet" title=${t("Show a notification when a question waits")} onClick=${() => Notification.requestPermission().then(() => setAsked(true))}><${Icon} name="bell" /><span class="wide">${t("Notify me")}</span></button>`}
       ${running && !saved && html`<button class="quiet" onClick=${stop}><${Icon} name="pause" /><span class="wide">${t("Stop the team")}</span></button>`}
       ${!saved && html`<button class="quiet" title=${t("Save as one file to share")} onClick=${save}><${Icon} name="save" /><span class="wide">${t("Share")}</span></button>`}
-      <button class="quiet" aria-pressed=${rewinds} onClick=${toggle}><${Icon} name="clock" />${t("Past")}</button>
+      <button class="quiet" title=${t("Past")} aria-pressed=${rewinds} onClick=${toggle}><${Icon} name="clock" /><span class="wide">${t("Past")}</span></button>
       ${besides && html`<button class="quiet icon-only" onClick=${besides} aria-label=${t("Close")} title=${t("Close")}><${Icon} name="close" /></button>`}
       <button class="quiet icon-only wide" onClick=${help} aria-label=${t("Keys")} title=${t("Keys")}>?</button>
     </span></header>`;

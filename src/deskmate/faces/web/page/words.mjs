@@ -18,7 +18,7 @@ const CHINESE = {
   "verified": "已验证", "not verified": "验证失败", "to verify": "待验证", "There was no such task then.": "那时还没有这个任务。",
   "There are no tasks.": "没有任务。", "Add one above, or ask the lead to plan the work.": "请在上面添加，或让负责人安排工作。", "Show all": "全部显示",
   "tasks": "个任务", "tasks done": "个任务完成", "tasks in a row": "个任务依次进行", "critical path": "关键路径", "Hide what is done": "隐藏已完成", "Smaller": "缩小", "Larger": "放大", "Fit": "适应窗口",
-  "There is no mail.": "没有邮件。", "Latest mail": "最新邮件", "All mail": "全部邮件",
+  "There is no mail.": "没有邮件。", "Latest mail": "最新邮件", "Last words": "最近的话", "said last": "最近说", "Whole conversation": "完整对话", "All mail": "全部邮件",
   "There are no teams here.": "这里没有团队。", "Say above what should be done. The lead of the team hires others if it needs them.": "请在上面写下要做的事。团队负责人会在需要时招募其他成员。",
   "What should a new team do?": "新团队要做什么？", "Options": "选项", "Permissions": "权限", "Name": "名称", "Stop at this cost": "费用上限", "Start a team": "启动团队", "Starting …": "正在启动…",
   "Plan first: change nothing until I agree": "先计划：我同意前不做更改", "Ask me before commands and edits": "执行命令和修改前问我",

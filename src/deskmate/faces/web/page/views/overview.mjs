@@ -1,6 +1,6 @@
 // The team at a glance: the page for the wall.
 
-import { Ago, Context, Dot, Icon, Name, activity, html, now } from "deskmate/elements";
+import { Ago, Context, Dot, Icon, Name, Text, activity, html, now } from "deskmate/elements";
 import { ago, clock, money, t } from "deskmate/words";
 import { criticalPath } from "deskmate/views/layout";
 
@@ -46,12 +46,21 @@ function Latest({ store, setView }) {
     ${letters.length > 0 && html`<button class="link" onClick=${() => setView("Mail")}>${t("All mail")}</button>`}</section>`;
 }
 
+// The last words of the member whose transcript is loaded. At the end, those of the lead are its answer.
+function Said({ live, member, show }) {
+  live.items.version.value;
+  const said = live.items.values().filter((item) => item.kind === "words").at(-1);
+  if (!said) return null;
+  return html`<section class="panel said" aria-label=${t("Last words")}><h2><b>${member}</b> <span class="soft">${t("said last")}</span></h2><${Text} body=${said.body} />
+    <button class="link" onClick=${() => show(member)}>${t("Whole conversation")}</button></section>`;
+}
+
 function Conflicts({ conflicts }) {
   return html`<section class="panel conflicts" aria-label=${t("Conflicts")}><h2>${t("Conflicts")}</h2><ul>${conflicts.map((one, index) => html`<li key=${index} class=${one.conflict ? "bad" : ""}>
     <${Icon} name=${one.conflict ? "warn" : "merge"} /><span><b>${one.who}</b> <span class="soft">${one.what}</span><br /><code>${one.files}</code></span></li>`)}</ul></section>`;
 }
 
-export function Overview({ store, live, at, show, setView }) {
+export function Overview({ store, live, at, member, show, setView }) {
   const names = store.members.keys.value, team = store.team.value;
   if (!team) return html`<p class="soft pad">…</p>`;
   store.members.version.value;
@@ -67,6 +76,7 @@ export function Overview({ store, live, at, show, setView }) {
     <div class="cards">${names.map((name) => html`<${Card} key=${name} row=${store.members.row(name)} store=${store} show=${show} at=${at} />`)}</div>
     <div class="lower">
       ${team.conflicts.length > 0 && html`<${Conflicts} conflicts=${team.conflicts} />`}
+      ${at === null && html`<${Said} live=${live} member=${member} show=${show} />`}
       <${Latest} store=${store} setView=${setView} />
     </div>
   </section>`;
