@@ -21,8 +21,13 @@ from deskmate.faces.cli.main import main
 main(["run", "look around"])
 print(found[0], " ".join(sys.modules), sep="\\n", file=sys.stderr)
 """
-# What only calls, answers, conversations, other wire formats, settings files or screens need.
+# What only calls, answers, conversations, other wire formats, settings files, screens or files of other tools need.
 LATER = {
+    "deskmate.core.commands.command_prompts",
+    "deskmate.core.commands.command_files",
+    "deskmate.hooks",
+    "deskmate.trust.type_files",
+    "yaml",
     "deskmate.tools.every_tool",
     "deskmate.tools.shell.bash",
     "deskmate.tools.files.file_tools",

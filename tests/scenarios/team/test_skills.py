@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.app import environment
 from deskmate.testing import Asked, Say, Use
+from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scenario import Scenario
-from deskmate.testing.team_scripts import in_turn, member_of, spawn
+from deskmate.testing.team_scripts import in_turn, member_of, run_command, spawn
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
+from tests.scenarios.app_harness import AppHarness
+from tests.scenarios.team.test_own_trees import git
+from tests.scenarios.test_project_hooks import played, trust
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("skills")]
 
@@ -84,3 +91,27 @@ async def test_an_agent_file_chooses_skills_and_without_any_there_is_no_skill_to
     assert "release" not in own.system
     assert "Choose one of tidy" in results(members, "tina")[0]
     assert {("Skill" in asked.tools, "- tidy" in asked.system) for asked in others} == {(False, False), (True, True)}
+
+
+@pytest.mark.behaviour("worktree")
+async def test_a_teammate_in_its_own_copy_reads_the_files_of_a_skill_that_git_ignores(tmp_path: Path) -> None:
+    harness = AppHarness.at(tmp_path / "work", tmp_path / "home")
+    if find_sandbox(harness.home / "state", environ=environment()).level is not Level.BUBBLEWRAP:
+        pytest.skip("no bubblewrap here")
+    place = skill(harness.place / ".claude/skills", "release", steps="Tag it.")
+    (harness.place / ".gitignore").write_text(".claude\n")
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=U", "-c", "user.email=u@e", "commit", "-qm", "One"]):
+        git(harness.place, *words)
+    trust(harness)
+    read = [Use("read_file", {"path": f"{place}/steps.txt"}), run_command(f"cat {place}/steps.txt; touch {place}/new")]
+    scripts = {
+        "lead": in_turn(Say(calls=[spawn("ann", isolation="own")]), Say("Waiting."), then=Say("Done.")),
+        "ann": in_turn(*using(Use("Skill", {"skill": "release"})), Say(calls=read), then=Say("Done.")),
+    }
+    async with FakeProvider(lambda asked: scripts[member_of(asked)](asked)) as provider:
+        await played(harness, provider, sandbox=True)
+        loaded, text, ran = results(provider.requests, "ann")
+    assert f"Its files are in {place}." in loaded
+    assert "Tag it." in text
+    assert ran.startswith("Tag it.")
+    assert not (place / "new").exists()
