@@ -7,32 +7,15 @@ from pathlib import Path
 import pytest
 
 from deskmate.app.commands.usable_commands import first_command, list_commands
-from deskmate.config import Settings, load
+from deskmate.config import Settings
 from deskmate.core.policy.trusted_files import Approval
 from deskmate.trust.approvals import Consent, Trust, survey
 from deskmate.trust.command_folders import FoundCommands, commands_of
 from deskmate.trust.project_files import MOST_FILES, definitions_in, seen_in
 from tests.claude_folders import GIT_HELPERS, PROJECT_KIT, WORKFLOW_SUITE
+from tests.trust.markdown_files import write
 
 pytestmark = pytest.mark.behaviour("commands", "trust")
-
-
-def write(folder: Path, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / f"{name}.md").write_text(text, encoding="utf-8")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "w"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load({"HOME": str(tmp_path.resolve() / "home"), "ANTHROPIC_API_KEY": "sk-test"}, {})
 
 
 def found_in(place: Path, *own: Path) -> FoundCommands:

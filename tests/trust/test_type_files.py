@@ -11,30 +11,13 @@ from deskmate.core.policy.trusted_files import Approval
 from deskmate.trust.approvals import Trust, survey
 from deskmate.trust.project_files import MOST_FILES, definitions_in, seen_in
 from deskmate.trust.type_files import FoundTypes, types_of
+from tests.trust.markdown_files import write
 
 pytestmark = pytest.mark.behaviour("agent-types", "trust")
 
 
 def agent_file(name: str, fields: str = "", body: str = "Do it.") -> str:
     return f"---\nname: {name}\ndescription: does it\n{fields}\n---\n{body}"
-
-
-def write(folder: Path, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / f"{name}.md").write_text(text, encoding="utf-8")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "w"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load({"HOME": str(tmp_path.resolve() / "home"), "ANTHROPIC_API_KEY": "sk-test"}, {})
 
 
 def found_in(place: Path, *own: Path) -> FoundTypes:

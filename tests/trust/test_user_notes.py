@@ -25,18 +25,6 @@ pytestmark = pytest.mark.behaviour("memory")
 USER, PROJECT, TEAM = NotesScope
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    place = tmp_path.resolve() / "project"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load({"HOME": str(tmp_path.resolve() / "home"), "ANTHROPIC_API_KEY": "sk-test"}, {})
-
-
 @pytest.mark.behaviour("trust")
 def test_notes_that_were_trusted_stay_trusted(place: Path, settings: Settings) -> None:
     (place / "AGENTS.md").write_text("Use tabs.\n")

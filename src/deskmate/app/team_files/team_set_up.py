@@ -11,7 +11,7 @@ from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.log.records import Damaged
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, profile_of
+from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.team.messages import Plain, SentImage
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask
@@ -118,7 +118,7 @@ def _joined(
 ) -> Joined:
     usual = AgentType.EXPLORE if teammate.reads_only else AgentType.GENERAL
     profile = profile_of(teammate.type or usual, profiles)
-    custom = profile.name if profile.name not in BUILT_IN else ""
+    known = profile.recorded
     widest = team_state.roster.state.mode
     mode = profile.mode_below(widest, widest) if teammate.mode is None else Mode(teammate.mode)
     plans = teammate.plans_first or mode is Mode.PLAN
@@ -129,13 +129,8 @@ def _joined(
         mode = None
     return Joined(
         name=name,
-        agent_type=profile.reach,
-        custom_type=custom or None,
-        instructions=profile.prompt or None,
-        tools=profile.tools,
-        skills=profile.skills,
-        colour=profile.colour,
-        role=teammate.role or custom,
+        **known,
+        role=teammate.role or known["custom_type"] or "",
         prompt=teammate.prompt,
         model=teammate.model or profile.model,
         mode=mode,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
@@ -48,6 +49,18 @@ class AgentProfile:
         # It is not known what a tool of an MCP server does.
         writes = self.tools is None or not all(tool in TOOLS and TOOLS[tool].reads for tool in self.tools)
         return AgentType.GENERAL if writes else AgentType.EXPLORE
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The fields of `Joined` that a teammate of this type has from it."""
+        return {
+            "agent_type": self.reach,
+            "custom_type": self.name if self.name not in BUILT_IN else None,
+            "instructions": self.prompt or None,
+            "tools": self.tools,
+            "skills": self.skills,
+            "colour": self.colour,
+        }
 
     @property
     def as_subagent(self) -> "AgentProfile":

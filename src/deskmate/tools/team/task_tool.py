@@ -16,7 +16,7 @@ from deskmate.core.log.names import SUBAGENT, agent_id, new_name
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.profiles.agent_profiles import BUILT_IN, AgentProfile, unpacked
+from deskmate.core.profiles.agent_profiles import AgentProfile, unpacked
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.roster_records import Joined
 from deskmate.errors import BadInput, ToolError
@@ -116,18 +116,13 @@ def _new_reason(member: Member, roster: RosterState) -> str:
 
 
 def _joined(arguments: TaskToolArguments, profile: AgentProfile, context: ToolContext) -> Joined:
-    custom = profile.name if profile.name not in BUILT_IN else ""
+    known = profile.recorded
     mode = _mode(arguments, profile, context)
     plans = arguments.plan_mode_required or mode is Mode.PLAN
     return Joined(
         name=new_name(arguments.name),
-        agent_type=profile.reach,
-        custom_type=custom or None,
-        instructions=profile.prompt or None,
-        tools=profile.tools,
-        skills=profile.skills,
-        colour=profile.colour,
-        role=arguments.role or custom,
+        **known,
+        role=arguments.role or known["custom_type"] or "",
         prompt=arguments.prompt,
         model=arguments.model or profile.model,
         mode=_after_plan(mode, context),
