@@ -13,7 +13,8 @@ from tests.tools.tool_desk import every_tool
 
 BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
 TEAM = ("TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "SendMessage", "ExitPlanMode")
-MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", "Skill", "TeamCreate", "TeamDelete")
+CRON = ("CronCreate", "CronList", "CronDelete")
+MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", *CRON, "Skill", "TeamCreate", "TeamDelete")
 
 
 def names(tools: tuple[Tool, ...]) -> tuple[str, ...]:
