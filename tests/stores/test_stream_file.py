@@ -204,6 +204,20 @@ def test_a_record_goes_to_the_file_that_was_put_in_place_while_its_writer_waited
     assert processes.another().read(0, sync=True) == [*old, Record(2, letter(2))]
 
 
+# -- lines of its own -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [[], [1, 2], [3], [5, 1], [2, 2]], ids=str)
+def test_where_lines_that_were_just_written_end_is_known_without_a_walk(before: list[int]) -> None:
+    """`before`: the numbers of the lines before them, some of which are out of their place."""
+    start = Position()
+    for line in walk(start, b"".join(seal(encode(letter(number)), number) for number in before)):
+        start = line.end
+    numbers = range(start.last + 1, start.last + 4)
+    data = b"".join(seal(encode(letter(number)), number) for number in numbers)
+    assert start.after(len(data), numbers[-1]) == list(walk(start, data))[-1].end
+
+
 # -- lines put in by hand -------------------------------------------------------------------------------
 
 

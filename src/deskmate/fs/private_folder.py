@@ -100,7 +100,7 @@ class PrivateFolder:
         """Open a regular file in this folder. Raises StoreCorrupt for anything else of that name."""
         folder = self.reach(create=bool(flags & os.O_CREAT))
         try:
-            return open_regular(lambda: self.files.open(name, flags, folder), self.path / name)
+            return open_regular(lambda: self.files.open(name, flags, folder), name)
         except NotRegular as error:
             raise StoreCorrupt(
                 f"{self.path / name} is not a regular file", "Move it away, then start again."

@@ -45,6 +45,15 @@ def open_regular(open_: Callable[[], int], path: str | Path) -> int:
     return fd
 
 
+def read_between(fd: int, begin: int, end: int) -> bytes:
+    """Return the bytes of an open file between two offsets, fewer if it ends before."""
+    parts = []
+    while begin < end and (part := os.pread(fd, end - begin, begin)):
+        parts.append(part)
+        begin += len(part)
+    return b"".join(parts)
+
+
 @contextlib.contextmanager
 def regular_file(path: str | Path, folder: int | None = None) -> Iterator[int]:
     """Keep a regular file open for reading, by its path or by its name in an open folder. Raises NotRegular."""

@@ -83,13 +83,17 @@ class Inotify:
 
     async def wait(self) -> list[Changed]:
         """Return what changed since the last return."""
-        await anyio.wait_readable(self._fd)
-        try:
-            data = os.read(self._fd, 65536)
-        except BlockingIOError:
-            return []
         found: list[Changed] = []
-        at = 0
+        # Mostly another file of a folder has appeared.
+        while not found:
+            await anyio.wait_readable(self._fd)
+            with contextlib.suppress(BlockingIOError):
+                found = self._read()
+        return found
+
+    def _read(self) -> list[Changed]:
+        found: list[Changed] = []
+        data, at = os.read(self._fd, 65536), 0
         while at < len(data):
             watch, _, _, length = self._EVENT.unpack_from(data, at)
             at += self._EVENT.size + length

@@ -44,6 +44,22 @@ class Position:
         """The highest number before this place, including misplaced lines."""
         return max(self.last, self.top)
 
+    def after(self, size: int, number: int) -> "Position":
+        """Return the position after lines of so many bytes that have the next numbers, up to this one.
+
+        A walk over them would come to the same.
+        """
+        return Position(self.offset + size, self.line + number - self.last, number, 0, max(self.top, number))
+
+
+@frozen
+class Walked:
+    """The lines between two positions, as somebody walked over them. Others mostly want the same."""
+
+    start: Position
+    end: Position
+    data: bytes
+
 
 class StoredLine(NamedTuple):
     """One complete line: its bytes, its number (None: not a record), how many records are missing before it.

@@ -15,25 +15,16 @@ from dataclasses import replace
 from typing import TypeVar
 
 from deskmate.core.log.records import Item, Stamp
-from deskmate.core.values import frozen
 from deskmate.errors import Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.fs.private_folder import PrivateFolder, WouldWait
-from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, stamp_of, unseal, walk
+from deskmate.fs.safe_files import read_between
+from deskmate.stores.line_format import TORN, Items, Position, Walked, items, next_number, seal, stamp_of, unseal, walk
 
 T = TypeVar("T")
 _MARK_EVERY = 64
 # The most bytes of a walk that are kept: enough for one message, and little for a process with a thousand streams.
 _WALK_CAP = 4096
 _NO_FILE = Position()
-
-
-@frozen
-class _Walk:
-    """The lines that this process walked over last, between two positions. Others here mostly want the same."""
-
-    start: Position
-    end: Position
-    data: bytes
 
 
 class StreamFile:
@@ -47,7 +38,7 @@ class StreamFile:
         self._seen = 0
         self._marks: list[Position] = [self._end]
         self._recent = self._end
-        self._last_walk: _Walk | None = None
+        self._last_walk: Walked | None = None
         self._doubts: dict[Stamp, Position] = {}
         self._syncing = threading.Lock()
         self._synced = 0
@@ -121,7 +112,9 @@ class StreamFile:
         starts = [self._doubts.setdefault(mark, self._end) for mark in lines]
         first = min(starts, key=lambda start: start.offset)
         numbers: dict[Stamp, int] = {}
-        for line in walk(first, self._bytes(fd, first.offset, self._end.offset)):
+        if first.offset == self._end.offset:
+            return numbers
+        for line in walk(first, read_between(fd, first.offset, self._end.offset)):
             if line.number and (mark := stamp_of(line.raw)) and mark in lines:
                 numbers.setdefault(mark, line.number)
         return numbers
@@ -149,7 +142,10 @@ class StreamFile:
         data = (TORN + b"\n" if torn else b"") + b"".join(map(seal, bodies, numbers))
         self._put(fd, data)
         # At once, so that these numbers count as seen even if the file is cut before anyone reads them.
-        self._walk(torn + data)
+        if torn or first != self._end.last + 1:
+            self._walk(torn + data)
+        else:
+            self._reach(self._end.after(len(data), numbers[-1]), data)
         return numbers
 
     def _next(self, fd: int, torn: bytes) -> int:
@@ -278,14 +274,16 @@ class StreamFile:
         if start.last > after:
             index = bisect.bisect_right(self._marks, after, key=lambda mark: mark.last)
             start = self._marks[max(0, index - 1)]
-        return items(start, self._bytes(fd, start.offset, self._end.offset), after, self._file)
+        return items(start, read_between(fd, start.offset, self._end.offset), after, self._file)
 
     def _advance(self, fd: int, news: Items | None = None) -> bytes:
         """Walk over what was added since, and pass it to `news`. Return the tail that has no newline yet."""
         found = os.fstat(fd)
         if found.st_ino != self._inode or found.st_size < self._end.offset:
             self._forget(found.st_ino)
-        return self._walk(self._bytes(fd, self._end.offset, found.st_size), news)
+        if found.st_size == self._end.offset:
+            return b""
+        return self._walk(read_between(fd, self._end.offset, found.st_size), news)
 
     def _walk(self, data: bytes, news: Items | None = None) -> bytes:
         start, line = self._end, None
@@ -296,10 +294,16 @@ class StreamFile:
                 self._marks.append(line.end)
         if line is None:
             return data
-        self._end = line.end
-        size = self._end.offset - start.offset
-        self._last_walk = _Walk(start, self._end, data[:size]) if size <= _WALK_CAP else None
-        return data[size:]
+        self._reach(line.end, data)
+        return data[self._end.offset - start.offset :]
+
+    def _reach(self, end: Position, data: bytes) -> None:
+        """Note how far this process knows the file now, and what is between that and where it was before."""
+        start, self._end = self._end, end
+        if not end.bad and end.line >= self._marks[-1].line + _MARK_EVERY:
+            self._marks.append(end)
+        size = end.offset - start.offset
+        self._last_walk = Walked(start, end, data[:size]) if size <= _WALK_CAP else None
 
     def _forget(self, inode: int) -> None:
         """Start over, because the file was replaced or cut."""
@@ -308,14 +312,6 @@ class StreamFile:
         self._marks, self._recent = [self._end], self._end
         self._doubts = dict.fromkeys(self._doubts, self._end)
         self._synced, self._told, self._entered = 0, 0, False
-
-    @staticmethod
-    def _bytes(fd: int, begin: int, end: int) -> bytes:
-        parts = []
-        while begin < end and (part := os.pread(fd, end - begin, begin)):
-            parts.append(part)
-            begin += len(part)
-        return b"".join(parts)
 
     # -- making it last ---------------------------------------------------------------------------
 
@@ -382,7 +378,7 @@ class StreamFile:
         """
         fd = self.folder.open(self.name, os.O_RDWR)
         try:
-            data = self._bytes(fd, self._synced, upto)
+            data = read_between(fd, self._synced, upto)
             if self.folder.files.rewrite(fd, data, self._synced) != len(data):
                 raise OSError(errno.EIO, "the disk took only a part of what it had failed to sync")
         finally:
