@@ -16,10 +16,10 @@ import pytest
 from deskmate.errors import Held, StoreUnavailable
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
+from deskmate.fs.worker_threads import WorkerThreads
 from deskmate.stores.file_watch import Changed
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.wakeups import Place, Wakeups
-from deskmate.stores.worker_threads import WorkerThreads
 from deskmate.testing.store_contract import record
 
 pytestmark = pytest.mark.anyio

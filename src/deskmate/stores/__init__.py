@@ -4,7 +4,6 @@ jsonl_store     the default: JSON lines in readable files, for any number of pro
 line_format     one line: record, number, checksum, damage
 stream_file     one stream on disk, as this process knows it
 seats           the exclusive right to run a member
-worker_threads  threads for blocking work
 wakeups         waking callers that wait for a stream
 file_watch      changed files as the operating system reports them
 memory_store    streams in this process, for tests

@@ -22,13 +22,13 @@ from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, e
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
+from deskmate.fs.worker_threads import WorkerThreads
 from deskmate.ports import Seat
 from deskmate.stores.file_watch import FileWatch, best_watch
 from deskmate.stores.projections import Projections
 from deskmate.stores.seats import hold_file
 from deskmate.stores.stream_file import StreamFile
 from deskmate.stores.wakeups import Place, Wakeups
-from deskmate.stores.worker_threads import WorkerThreads
 
 TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
@@ -230,6 +230,8 @@ class JsonlStore:
 
     def _warn_of_losses(self, stream: str, found: Sequence[Item]) -> None:
         """Warn of each lost record once, of many the first. A torn append was never confirmed, so it is no loss."""
+        if not found:
+            return
         lost = [item for item in found if isinstance(item, Damaged) and item.kind == "lost"]
         fresh = [item for item in lost if item.where not in self._warned]
         self._warned.update(item.where for item in fresh)

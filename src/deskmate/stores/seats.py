@@ -13,7 +13,7 @@ import anyio
 from deskmate.core.values import frozen
 from deskmate.errors import Held, StoreError, StoreUnavailable
 from deskmate.fs.private_folder import Lock, PrivateFolder, try_lock, wait_lock
-from deskmate.stores.worker_threads import WorkerThreads
+from deskmate.fs.worker_threads import WorkerThreads
 
 _NOTE_CAP = 4096
 

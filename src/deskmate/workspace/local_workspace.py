@@ -7,12 +7,11 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -23,6 +22,7 @@ from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder, hint_of
+from deskmate.fs.worker_threads import on_shared_thread
 from deskmate.ports import Ran
 from deskmate.workspace import search
 from deskmate.workspace.blobs import Blobs
@@ -43,8 +43,6 @@ from deskmate.workspace.workspace_files import content, opened, put, resolved_wi
 SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 30_000
 GRACE_SECONDS = 5.0
-
-T = TypeVar("T")
 
 
 class LocalWorkspace:
@@ -95,7 +93,7 @@ class LocalWorkspace:
 
     async def locate(self, path: str) -> tuple[str, bool]:
         """Return a resolved path and whether it is inside the root: relative to the root if it is, else absolute."""
-        return await _threads(lambda: self._locate(path))
+        return await on_shared_thread(lambda: self._locate(path))
 
     def _locate(self, path: str) -> tuple[str, bool]:
         try:
@@ -107,7 +105,7 @@ class LocalWorkspace:
 
     async def is_autorun(self, path: str) -> bool:
         """Tell whether one of the user's programs runs commands from a file at this path without asking."""
-        return await _threads(lambda: self._is_autorun(path))
+        return await on_shared_thread(lambda: self._is_autorun(path))
 
     def _is_autorun(self, path: str) -> bool:
         try:
@@ -119,7 +117,7 @@ class LocalWorkspace:
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file. Raises ToolError if it is missing, not a regular file, or above the cap."""
-        return await _threads(lambda: self._read(path))
+        return await on_shared_thread(lambda: self._read(path))
 
     def _read(self, path: str) -> bytes:
         with resolved_within(self._skills, self._blobs.base(path, self._root), path) as place:
@@ -128,7 +126,7 @@ class LocalWorkspace:
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
         """Write a file atomically. Raises ToolError unless the current file has the fingerprint `known`."""
-        await _threads(lambda: self._write(path, data, known))
+        await on_shared_thread(lambda: self._write(path, data, known))
 
     def _write(self, path: str, data: bytes, known: str | None) -> None:
         with self._resolved(path) as place:
@@ -153,12 +151,12 @@ class LocalWorkspace:
     async def keep(self, blob: str, data: bytes) -> str:
         """Keep bytes under a name that begins with the member's. Return the path by which it can read them."""
         name = self._blobs.own(blob)
-        await _threads(lambda: self._blobs.keep(name, data))
+        await on_shared_thread(lambda: self._blobs.keep(name, data))
         return self._blobs.shown(name)
 
     async def blob(self, path: str) -> bytes:
         """Return the bytes kept under a path. Raises ToolError for anything but a blob of this member."""
-        return await _threads(lambda: self._blob(path))
+        return await on_shared_thread(lambda: self._blob(path))
 
     def _blob(self, path: str) -> bytes:
         with self._resolved(path) as place:
@@ -183,7 +181,7 @@ class LocalWorkspace:
                 in_time = not limit.cancelled_caught
             if not in_time:
                 raise ToolError(f"The search took more than {SEARCH_SECONDS:g} s. Begin the pattern with a folder.")
-            return await _threads(found.paths)
+            return await on_shared_thread(found.paths)
 
     async def _list(self, found: Found) -> bool:
         """Read the files that git lists, if git is installed. Return whether that finished in time."""
@@ -199,11 +197,11 @@ class LocalWorkspace:
             return await self._matching_lines(pattern, path, glob)
 
     async def _matching_lines(self, pattern: str, path: str, glob: str) -> Ran:
-        paths = await _threads(lambda: self._searched(path, glob))
+        paths = await on_shared_thread(lambda: self._searched(path, glob))
         if not paths:
             return Ran(1, "")
         end, output = await self._search(pattern, glob, paths)
-        text = await _threads(lambda: self._confirmed(output.whole_lines()))
+        text = await on_shared_thread(lambda: self._confirmed(output.whole_lines()))
         if end.why is Why.TIME:
             return Ran(None, text, f"Stopped after {SEARCH_SECONDS:g} s. Search in one folder, or for less.")
         if end.why is Why.FLOOD:
@@ -296,7 +294,7 @@ class LocalWorkspace:
 
     async def revision(self) -> Revision | None:
         """Return the current commit of the folder, or None if there is none or it is unknown."""
-        commit = await _threads(lambda: head_commit(self._root))
+        commit = await on_shared_thread(lambda: head_commit(self._root))
         return Revision(commit, await self._is_clean()) if commit else None
 
     async def _is_clean(self) -> bool | None:
@@ -319,10 +317,10 @@ class LocalWorkspace:
         """
         entries = frozenset(os.fsencode(f"{key}={value}") for key, value in self._seat.items())
         try:
-            ended = await _threads(lambda: self._groups.sweep(entries, self._grace_seconds))
-            await _threads(self._unfinished.sweep)
+            ended = await on_shared_thread(lambda: self._groups.sweep(entries, self._grace_seconds))
+            await on_shared_thread(self._unfinished.sweep)
             if self._sandbox:
-                await _threads(Placeholders(self._sandbox.state).sweep)
+                await on_shared_thread(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
                 f"Cannot clean up after an earlier run in {self._root}: {error}",
@@ -374,8 +372,3 @@ def _protected(output: str) -> str:
         f"{', '.join(names)}: read-only for commands, because the user's own tools run commands from there. Git may "
         "have left these files as they were: check with git status, and ask the user to run such a git command"
     )
-
-
-async def _threads(work: Callable[[], T]) -> T:
-    """Run `work` in a thread and return its result. A cancellation waits for it."""
-    return await to_thread.run_sync(work)

@@ -1,7 +1,7 @@
 """Threads for blocking work.
 
-`anyio.to_thread` costs 54 µs a call here, these threads 27 µs, and an append itself 30 µs. So a store has a few of its
-own, and gives them everything that may block for long.
+`anyio.to_thread` costs 41 µs a call here, these threads 26 µs, and an append itself 25 µs. So a store has a few of its
+own, and all workspaces of a process share some. They get everything that may block for long.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 # A call without a thread that takes this long would hold up everything else, so threads do the work for a while.
 _SLOW_SECONDS = 0.02
 _PAUSE_SECONDS = 10.0
+_SHARED_MOST = 40
 
 
 class _Begun(asyncio.Future[None]):
@@ -44,6 +46,7 @@ class WorkerThreads:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._open = 0
+        self._counting = threading.Lock()
         self._slow_until = -math.inf
         self._process = os.getpid()
         self.closed = False
@@ -87,10 +90,7 @@ class WorkerThreads:
         # Not as the result of the future: the event loop keeps that until the caller waits again. So everything read
         # would stay in memory while the caller makes something smaller of it.
         results: list[T] = []
-        self._open += 1
-        if len(self._threads) < min(self._open, self._most):
-            self._threads.append(threading.Thread(target=self._serve, name="deskmate-store", daemon=True))
-            self._threads[-1].start()
+        self._count(1)
         self._jobs.put((lambda: results.append(work()), loop, begun))
         with anyio.CancelScope(shield=True):
             try:
@@ -113,12 +113,21 @@ class WorkerThreads:
                 loop.call_soon_threadsafe(self._finish, begun, error)
             except RuntimeError:
                 # The event loop has ended, so nobody waits for the result.
-                self._open -= 1
+                self._count(-1)
             # A thread that waits for its next job must not keep what it read for the last one in memory.
             del job, work, begun, error
 
+    def _count(self, more: int) -> None:
+        """Note that there is one more job, or one less. Start a thread if there are too few."""
+        # Jobs may come from the event loops of several threads.
+        with self._counting:
+            self._open += more
+            if len(self._threads) < min(self._open, self._most):
+                self._threads.append(threading.Thread(target=self._serve, name="deskmate-worker", daemon=True))
+                self._threads[-1].start()
+
     def _finish(self, begun: _Begun, error: BaseException | None) -> None:
-        self._open -= 1
+        self._count(-1)
         if error is None:
             begun.set_result(None)
         else:
@@ -134,3 +143,14 @@ class WorkerThreads:
         for thread in self._threads:
             thread.join()
         self._threads = []
+
+
+async def on_shared_thread(work: Callable[[], T]) -> T:
+    """Return what `work` returns on a thread that everything in this process shares. A cancellation waits for it."""
+    return await _shared(os.getpid()).run(work)
+
+
+# A forked child has no copies of the threads, so it gets others. They end with the process.
+@lru_cache(maxsize=1)
+def _shared(process: int) -> WorkerThreads:
+    return WorkerThreads(_SHARED_MOST)
