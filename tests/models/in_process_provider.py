@@ -67,7 +67,7 @@ class Provider:
         self.bodies: list[Body] = []
         self.client = self
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> Body:
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Body:
         self.asked.append(Request(url, headers, b"".join(body)))
         if self._refuse:
             raise self._refuse

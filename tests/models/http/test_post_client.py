@@ -129,6 +129,16 @@ async def test_a_body_of_megabytes_arrives_whole_although_the_server_reads_slowl
     assert server.bodies == [b"".join(parts)]
 
 
+async def test_parts_of_any_size_arrive_in_their_order() -> None:
+    sizes = [10, 70_000, 0, 20, 30, 65_500, 2**21, 2**21 + 1, 5]
+    parts = [bytes([number]) * size for number, size in enumerate(sizes)]
+    server = Server()
+    async with served(server.take) as url, new_client() as client:
+        for count in range(1, len(parts) + 1):
+            await posted(client, url, *parts[:count])
+    assert server.bodies == [b"".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
 async def test_a_server_that_refuses_before_it_read_everything_is_heard() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -83,6 +83,14 @@ def talk(*, turns: int, result: ResultBlock | None = None) -> tuple[Passage, ...
 
 
 @on_each_wire
+def test_a_request_of_megabytes_made_from_kept_parts_equals_one_made_from_scratch(write: Write) -> None:
+    passages, cache = talk(turns=30, result=ResultBlock("call_0_0", "x" * 100_000)), ConversationCache()
+    for count in range(1, len(passages) + 1, 2):
+        prompt = Prompt("", passages[:count], cache=cache)
+        assert write(prompt) == write(from_scratch(prompt))
+
+
+@on_each_wire
 def test_pictures_of_old_passages_are_in_every_request(write: Write) -> None:
     passages = talk(turns=5, result=ResultBlock("call_0_0", "a picture", images=(PICTURE,)))
     prompt = Prompt("", passages, pictures={PICTURE.blob: b"\x89PNG"})

@@ -64,7 +64,7 @@ class Served:
         self.client = self
         self.body = Body(ResponseHead(200, "OK", {}, keeps=True), self._count(pieces))
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> Body:
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Body:
         return self.body
 
     def _count(self, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -6,12 +6,12 @@ An asyncio protocol, because that needs no task switch where nothing has to be w
 import asyncio
 import select
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from deskmate.models.http.http_failures import HttpFailure, SilenceTimeout
 
-# The kernel copies what is sent. Copying it in parts keeps each part in the cache of the processor.
-_PART = 128 * 1024
+# What the kernel does not take at once is copied for a second time. A part that is hardly larger is sent as it is.
+_PART, _MOST = 2**20, 2**21
 # More than this waits in the kernel until somebody reads.
 _RECEIVED_CAP = 256 * 1024
 
@@ -80,24 +80,23 @@ class Connection(asyncio.Protocol):
         own = self._transport.get_extra_info("socket")
         return own is not None and own.fileno() >= 0 and not _has_news(own.fileno())
 
-    async def send(self, parts: Iterable[bytes | bytearray], seconds: float) -> None:
+    async def send(self, parts: Iterable[bytes], seconds: float) -> None:
         """Send all parts, unless the server ends the connection: then `receive` returns what it said, or why it ended.
 
         The same if it takes nothing for so long, but has answered already. Raises SilenceTimeout if it has not.
         """
         assert self._transport
-        for part in parts:
-            for start in range(0, len(part), _PART):
-                try:
-                    while not self._can_write and not self._has_ended:
-                        await self._wait(seconds)
-                except SilenceTimeout:
-                    if not self._received:
-                        raise
-                    return
-                if self._has_ended:
-                    return
-                self._transport.write(part[start : start + _PART])
+        for part in _pieces(parts):
+            try:
+                while not self._can_write and not self._has_ended:
+                    await self._wait(seconds)
+            except SilenceTimeout:
+                if not self._received:
+                    raise
+                return
+            if self._has_ended:
+                return
+            self._transport.write(part)
 
     async def receive(self, seconds: float) -> bytes:
         """Return what arrived since the last call, at least a byte. Empty after the end of the connection.
@@ -142,6 +141,14 @@ class Connection(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    for part in parts:
+        if len(part) <= _MOST:
+            yield part
+        else:
+            yield from (part[start : start + _PART] for start in range(0, len(part), _PART))
 
 
 def _give_up(waiter: "asyncio.Future[None]") -> None:

@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol, Self
 from urllib.parse import quote, urlsplit
@@ -23,7 +23,7 @@ from deskmate.models.http.response_reader import ResponseHead, ResponseReader
 _PORTS = {"http": 80, "https": 443}
 # What an address may contain as it is. The rest is escaped.
 _SAFE = "/?:@!$&'()*+,;=-._~%[]"
-# A body up to this size goes out together with its headers.
+# Parts go out together up to this size.
 _SMALL = 64 * 1024
 _OPEN_MOST, _IDLE_MOST, _IDLE_SECONDS = 100, 20, 60.0
 
@@ -54,7 +54,7 @@ class Posted(Protocol):
 class Poster(Protocol):
     """What models post to providers with."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> Posted:
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Posted:
         """Post a body, in parts, and return the answer once it begins. Raises HttpFailure."""
 
 
@@ -107,7 +107,7 @@ class PostClient:
                 connection.close()
         self._idle.clear()
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> "ArrivingAnswer":
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> "ArrivingAnswer":
         """Post a body, in parts, and return the answer once it begins. Raises HttpFailure."""
         size = str(sum(map(len, body)))
         return await self._ask("POST", url, {**headers, "content-length": size}, body)
@@ -117,14 +117,14 @@ class PostClient:
         return await self._ask("GET", url, headers, ())
 
     async def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]
     ) -> "ArrivingAnswer":
         origin, target, own = _parsed(url)
         proxy = self._proxies.of(*origin)
         if proxy and origin.scheme == "http":
             target, own = f"http://{origin.authority}{target}", {**own, **proxy.headers}
         head = _head(f"{method} {target}", {"host": origin.authority, **headers, **own})
-        parts = [b"".join([head, *body])] if sum(map(len, body)) <= _SMALL else [head, *body]
+        parts = [*_joined([head, *body])]
         await self._wait_for_turn()
         connection = None
         try:
@@ -301,6 +301,19 @@ def _head(first: str, headers: Mapping[str, str]) -> bytes:
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
         raise BadAddress("a header of a request has a line end in it")
     return head.encode("latin-1")
+
+
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield parts. Small ones that follow each other are joined: to send a part costs more than to copy a small one."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        if waiting and size + len(part) > _SMALL:
+            yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(part)
+        size += len(part)
+    yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
 
 
 def _reason(error: OSError) -> str:

@@ -26,7 +26,7 @@ class AwsSigning:
     def __init__(self, client: "Poster", name: str) -> None:
         self._client, self._name = client, name
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> "Posted":
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> "Posted":
         """Post a body, in parts, with a signature. Raises ModelRejected without credentials, and HttpFailure."""
         data = b"".join(body)
         # Credentials may come from a file, a program or another server.

@@ -25,7 +25,7 @@ class GoogleTokens:
         self._credentials: Any = None
         self._lock = anyio.Lock()
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes | bytearray]) -> "Posted":
+    async def post(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> "Posted":
         """Post a body, in parts, with a token. Raises ModelRejected if there are no credentials, and HttpFailure."""
         async with self._lock:
             token = await to_thread.run_sync(self._token)

@@ -76,7 +76,7 @@ class ReplyFold(Protocol):
 
 
 async def answer(
-    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes | bytearray], fold: ReplyFold
+    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes], fold: ReplyFold
 ) -> AsyncGenerator[Delta | Reply, None]:
     """Post a body and yield deltas as they arrive, and the one reply last. Raises what `ask` and `fold` raise."""
     async with aclosing(ask(client, at, headers, body)) as events:
@@ -89,7 +89,7 @@ async def answer(
 
 
 async def ask(
-    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes | bytearray]
+    client: Poster, at: ProviderEndpoint, headers: Mapping[str, str], body: Sequence[bytes]
 ) -> AsyncGenerator[ServerEvent, None]:
     """Post a body, in parts, and yield the events of the answer. Raises ModelTrouble, PromptTooLong or ModelRejected.
 

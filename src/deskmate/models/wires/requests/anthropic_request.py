@@ -50,7 +50,7 @@ def body_parts(
     effort: str | None = None,
     provider: str = "anthropic",
     is_vertex: bool = False,
-) -> list[bytes | bytearray]:
+) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(AnthropicMessages, provider)
     head = {"anthropic_version": _VERTEX_VERSION} if is_vertex else {"model": model}
@@ -78,7 +78,7 @@ def thinking_budget(model: str, effort: str) -> int:
 class AnthropicMessages(KeptMessages):
     """The messages of one conversation for this API."""
 
-    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+    def all(self, prompt: Prompt) -> Iterator[bytes]:
         """Yield the JSON of all messages of a prompt, with a comma after each."""
         count = _before_breakpoints(prompt.passages)
         yield from self.settled(prompt, count)

@@ -40,7 +40,7 @@ _UNSIGNED = "skip_thought_signature_validator"
 
 def body_parts(
     prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str
-) -> list[bytes | bytearray]:
+) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     needs_signature = not _EARLIER.match(model)
     kept = prompt.cache.of(SigningContents if needs_signature else GeminiContents, provider)
@@ -65,7 +65,7 @@ class GeminiContents(KeptMessages):
         super().__init__(provider)
         self._names: dict[str, str] = {}
 
-    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+    def all(self, prompt: Prompt) -> Iterator[bytes]:
         """Yield the JSON of all contents of a prompt, with a comma after each."""
         # Only the last passage changes: it grows until the model answers.
         yield from self.settled(prompt, len(prompt.passages) - 1)

@@ -13,6 +13,8 @@ from deskmate.core.prompt.prompts import Passage, Prompt, ResultBlock, TextBlock
 from deskmate.models.wires.requests.request_parts import encode
 
 Message = dict[str, Any]
+# What is sent in larger parts costs less, but the last part is copied for each request.
+_PART = 2**20
 
 
 class KeptMessages(ABC):
@@ -24,7 +26,8 @@ class KeptMessages(ABC):
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._passages: list[Passage] = []
-        self._parts: list[bytearray | Passage] = []
+        # The last one grows until it is as long as a part is.
+        self._parts: list[bytes | bytearray | Passage] = []
         self._tools: tuple[ToolSpec, ...] = ()
         self._tools_json = b"[]"
 
@@ -36,16 +39,28 @@ class KeptMessages(ABC):
     def _tool(self, tool: ToolSpec) -> Message:
         """Return a tool as this API describes it."""
 
-    def settled(self, prompt: Prompt, count: int) -> Iterator[bytes | bytearray]:
+    def settled(self, prompt: Prompt, count: int) -> Iterator[bytes]:
         """Yield the JSON of the messages of the first `count` passages, with a comma after each message."""
         kept = len(self._passages)
-        # Passages that are equal may differ in JSON, such as 1 and 1.0. The same object never does.
-        if kept > count or not all(map(is_, self._passages, prompt.passages)):
+        if kept > count or not self._begins(prompt.passages):
             self._passages, self._parts, kept = [], [], 0
         for passage in prompt.passages[kept:count]:
             self._keep(passage)
         for part in self._parts:
-            yield part if isinstance(part, bytearray) else self.written(self._messages(part, prompt.pictures))
+            if isinstance(part, bytes | bytearray):
+                # What is sent must not change any more.
+                yield bytes(part)
+            else:
+                yield self.written(self._messages(part, prompt.pictures))
+
+    def _begins(self, passages: Sequence[Passage]) -> bool:
+        """Return whether a conversation begins with the passages that are kept.
+
+        It either grows, or all of it or its beginning is made again, so the ends show it. Passages that are equal may
+        differ in JSON, such as 1 and 1.0. The same object never does.
+        """
+        kept = self._passages
+        return not kept or (kept[0] is passages[0] and kept[-1] is passages[len(kept) - 1])
 
     def tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
         """Return the JSON of the list of tools."""
@@ -67,6 +82,8 @@ class KeptMessages(ABC):
         last = self._parts[-1]
         assert isinstance(last, bytearray), "a new one was just added if there was none"
         last += self.written(self._messages(passage, {}))
+        if len(last) >= _PART:
+            self._parts[-1] = bytes(last)
 
 
 def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:

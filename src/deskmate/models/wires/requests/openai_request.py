@@ -21,7 +21,7 @@ from deskmate.models.wires.requests.request_parts import (
 
 def body_parts(
     prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str, effort: str | None = None
-) -> list[bytes | bytearray]:
+) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(OpenAIMessages, "")
     fields: Message = {
@@ -40,7 +40,7 @@ def body_parts(
 class OpenAIMessages(KeptMessages):
     """The messages of one conversation for this API."""
 
-    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+    def all(self, prompt: Prompt) -> Iterator[bytes]:
         """Yield the JSON of all messages of a prompt, with a comma after each."""
         if not is_blank(prompt.system):
             yield self.written([{"role": "system", "content": prompt.system}])

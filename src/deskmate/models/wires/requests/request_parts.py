@@ -32,8 +32,8 @@ def encode(value: Any) -> bytes:
 
 
 def body_of(
-    fields: Mapping[str, Any], messages: Iterable[bytes | bytearray], name: str = "messages"
-) -> list[bytes | bytearray]:
+    fields: Mapping[str, Any], messages: Iterable[bytes], name: str = "messages"
+) -> list[bytes]:
     """Return the body of a request, in parts: its fields, of which bytes are JSON already, and the messages.
 
     `messages`: JSON with a comma after each message. `name`: the field of the messages.

@@ -37,7 +37,7 @@ _WITHOUT_REASONING = re.compile(r"(chat)?gpt-(3|4)")
 
 def body_parts(
     prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str
-) -> list[bytes | bytearray]:
+) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(ResponsesInput, provider)
     fields: Message = {"model": model, "max_output_tokens": max_tokens, "stream": True, "store": False}
@@ -61,7 +61,7 @@ def signature_of(id_: str, encrypted: str) -> str:
 class ResponsesInput(KeptMessages):
     """The items of one conversation for this API."""
 
-    def all(self, prompt: Prompt) -> Iterator[bytes | bytearray]:
+    def all(self, prompt: Prompt) -> Iterator[bytes]:
         """Yield the JSON of all items of a prompt, with a comma after each."""
         # Only the last passage changes: it grows until the model answers.
         yield from self.settled(prompt, len(prompt.passages) - 1)
