@@ -20,8 +20,11 @@ class Preloading(WrappedModel):
         self._load = load
         self._loads = False
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields, and raise what it raises."""
+        return self._model.stream(prompt) if self._loads else self._loading(prompt)
+
+    async def _loading(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         async with aclosing(self._model.stream(prompt)) as parts:
             async for part in parts:
                 if not self._loads:

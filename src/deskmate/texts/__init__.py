@@ -16,10 +16,10 @@ unless the reader has all of these. The files are part of the package and never 
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 _NEEDS = re.compile(r"\{needs: ([^{}]+)\}")
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -37,7 +37,7 @@ def filled(name: str, values: Mapping[str, str], has: Collection[str]) -> str:
 
     A line that is empty once it is filled is left out, and so is a title (`Rules:`) with nothing below it.
     """
-    paragraphs = (_paragraph(part.splitlines(), values, has) for part in text(name).split("\n\n"))
+    paragraphs = (_paragraph(lines, values, has) for lines in _template(name))
     return "\n\n".join(part for part in paragraphs if part)
 
 
@@ -60,20 +60,32 @@ def _schemas() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     return found
 
 
-def _paragraph(lines: list[str], values: Mapping[str, str], has: Collection[str]) -> str:
-    kept = [_filled(line, values) for line in (_needed(line, has) for line in lines)]
-    kept = [line for line in kept if line]
+class _Line(NamedTuple):
+    """A line of a template. `needs`: what a reader must have. `has_places`: whether there is anything to replace."""
+
+    needs: tuple[str, ...]
+    text: str
+    has_places: bool
+
+
+@cache
+def _template(name: str) -> tuple[tuple[_Line, ...], ...]:
+    """Return the lines of a text, by paragraph."""
+    return tuple(tuple(map(_line, part.splitlines())) for part in text(name).split("\n\n"))
+
+
+def _line(line: str) -> _Line:
+    marker = _NEEDS.match(line)
+    needs, rest = (tuple(marker[1].split()), line[marker.end() :]) if marker else ((), line)
+    return _Line(needs, rest, _PLACE.search(rest) is not None)
+
+
+def _paragraph(lines: Sequence[_Line], values: Mapping[str, str], has: Collection[str]) -> str:
+    filled = [_filled(line, values) for line in lines if all(word in has for word in line.needs)]
+    kept = [line for line in filled if line]
     return "" if len(kept) == 1 < len(lines) and kept[0].endswith(":") else "\n".join(kept)
 
 
-def _needed(line: str, has: Collection[str]) -> str:
-    """Return a line without its marker; nothing if the reader lacks what the marker names."""
-    marker = _NEEDS.match(line)
-    if marker is None:
-        return line
-    return line[marker.end() :] if all(word in has for word in marker[1].split()) else ""
-
-
-def _filled(line: str, values: Mapping[str, str]) -> str:
+def _filled(line: _Line, values: Mapping[str, str]) -> str:
     # In one go: a value that looks like a place is not replaced again.
-    return _PLACE.sub(lambda place: values[place[1]], line)
+    return _PLACE.sub(lambda place: values[place[1]], line.text) if line.has_places else line.text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deskmate.core.log.records import DEPTH_CAP, RECORD_CAP, check_number, decode, encode, stamp
+from deskmate.core.log.records import DEPTH_CAP, RECORD_CAP, Encoded, check_number, decode, encode, stamp
 from deskmate.errors import BadInput, BadRecord, TooLarge
 
 STAMP: dict[str, Any] = {"run": "r", "ord": 1}
@@ -35,6 +35,14 @@ def test_what_was_encoded_is_decoded_again_whole(body: dict[str, Any]) -> None:
     assert b"\n" not in line
     assert decode(line) == record
     assert encode(decode(line)) == line
+
+
+@given(bodies)
+def test_an_encoded_record_is_as_it_will_be_read_and_has_its_line(body: dict[str, Any]) -> None:
+    record = {**body, **STAMP, "odd": ("a\ud800", (1,))}
+    made = Encoded(record)
+    assert (made, encode(made)) == (decode(encode(record)), encode(record))
+    assert made["odd"] == ["a\ufffd", [1]]
 
 
 def test_text_is_kept_readable_and_only_a_line_feed_could_end_a_line() -> None:

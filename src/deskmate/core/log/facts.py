@@ -42,6 +42,8 @@ class Fact(BaseModel):
 
 # Shared by all slimmed facts. A fact is never changed, so neither is this.
 _NOTHING: dict[str, Any] = {}
+# Most values are of these types. To ask whether one is a model takes longer than everything else.
+_PLAIN = frozenset({str, int, bool, float, type(None)})
 _FIELD_SETS: dict[frozenset[str], set[str]] = {}
 
 
@@ -53,7 +55,7 @@ def slimmed(fact: M) -> M:
     """
     slim = object.__new__(type(fact))
     for name, value in fact.__dict__.items():
-        object.__setattr__(slim, name, _slim_value(value))
+        object.__setattr__(slim, name, value if type(value) in _PLAIN else _slim_value(value))
     names = frozenset(fact.model_fields_set)
     object.__setattr__(slim, "__pydantic_fields_set__", _FIELD_SETS.setdefault(names, set(names)))
     object.__setattr__(slim, "__pydantic_extra__", fact.model_extra or _NOTHING)
@@ -63,12 +65,12 @@ def slimmed(fact: M) -> M:
 
 def _slim_value(value: object) -> object:
     match value:
-        case BaseModel():
-            return slimmed(value)
         case tuple():
             return tuple(map(_slim_value, value))
         case dict():
             return value or _NOTHING
+        case BaseModel():
+            return slimmed(value)
         case _:
             return value
 

@@ -57,11 +57,24 @@ class Decision(Generic[T]):
 Make: TypeAlias = Callable[[Sequence[Item]], Decision[T]]
 
 
+class Encoded(dict[str, object]):
+    """A record as it will be read back, with its line, so that it is encoded only once. It is never changed."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, record: Json) -> None:
+        """Encode a record. Raises BadRecord or TooLarge."""
+        self.line = encode(record)
+        super().__init__(decode(self.line))
+
+
 def encode(record: Json) -> bytes:
     """Return a record as one line of JSON without its line end; raise BadRecord or TooLarge.
 
     Lone surrogates become U+FFFD: they have no UTF-8, and odd output of a tool must not stop its agent.
     """
+    if isinstance(record, Encoded):
+        return record.line
     if not isinstance(record, dict) or not record:
         raise BadRecord(f"A record must be a JSON object with at least one key, not {type(record).__name__}")
     if taken := KEPT_KEYS & record.keys():

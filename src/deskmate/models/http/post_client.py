@@ -116,9 +116,7 @@ class PostClient:
         """Ask for an address, and return the answer once it begins. Raises HttpFailure."""
         return await self._ask("GET", url, headers, ())
 
-    async def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]
-    ) -> "ArrivingAnswer":
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> "ArrivingAnswer":
         origin, target, own = _parsed(url)
         proxy = self._proxies.of(*origin)
         if proxy and origin.scheme == "http":

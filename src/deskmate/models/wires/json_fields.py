@@ -7,18 +7,25 @@ from typing import Any
 _DIGITS = 4300
 
 
-def read_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object in a text, or None if the text is anything else."""
-    try:
-        found = json.loads(text, parse_int=_whole)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def _whole(text: str) -> int | float:
     # Python refuses longer integers. As a float it is infinite, so only this value is odd and not the whole object.
     return int(text) if len(text) <= _DIGITS else float(text)
+
+
+# Made once: `json.loads` makes a new one for each call with other than default options.
+_READ, _READ_LONG = json.JSONDecoder(), json.JSONDecoder(parse_int=_whole)
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object in a text, or None if the text is anything else."""
+    try:
+        found = _READ.decode(text)
+    except (ValueError, RecursionError):
+        try:
+            found = _READ_LONG.decode(text)
+        except (ValueError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None
 
 
 def words(found: Mapping[str, Any], key: str) -> str:

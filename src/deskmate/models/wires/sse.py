@@ -40,15 +40,17 @@ class EventParser:
         """Yield the events that this piece completes."""
         self._rest += piece
         for line in self._lines():
-            yield from self._take(line)
+            if event := self._take(line):
+                yield event
         self._check_size(self._size + len(self._rest))
 
     def end(self) -> Iterator[ServerEvent]:
         """Yield what is unfinished at the end of the stream. Some servers omit the last blank line."""
         line = bytes(self._rest).removesuffix(b"\r")
         self._rest.clear()
-        yield from self._take(line)
-        yield from self._take(b"")
+        for last in (line, b""):
+            if event := self._take(last):
+                yield event
 
     def _lines(self) -> Iterator[bytes]:
         while found := _LINE_END.search(self._rest, self._scanned):
@@ -65,15 +67,15 @@ class EventParser:
             yield line
         self._scanned = len(self._rest)
 
-    def _take(self, line: bytes) -> Iterator[ServerEvent]:
+    def _take(self, line: bytes) -> ServerEvent | None:
+        """Add a line. Return the event that it completes."""
         self._lines_left -= 1
         if self._lines_left < 0:
             raise ModelRejected(f"The answer has more than {LINES_CAP:,} lines, so Deskmate stopped reading")
         if not self._begun:
             self._begun, line = True, line.removeprefix(_BOM)
         if not line:
-            yield from self._dispatch()
-            return
+            return self._dispatch()
         field, _, value = line.decode("utf-8", "replace").partition(":")
         value = value.removeprefix(" ")
         if field == "event":
@@ -82,12 +84,12 @@ class EventParser:
             self._data.append(value)
             self._size += len(line)
             self._check_size(self._size)
+        return None
 
-    def _dispatch(self) -> Iterator[ServerEvent]:
+    def _dispatch(self) -> ServerEvent | None:
         name, data = self._name, self._data
         self._name, self._data, self._size = "", [], 0
-        if data:
-            yield ServerEvent(name, "\n".join(data))
+        return ServerEvent(name, "\n".join(data)) if data else None
 
     def _check_size(self, size: int) -> None:
         if size > EVENT_CAP:

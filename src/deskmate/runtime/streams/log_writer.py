@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeGuard, TypeVar
 
 import anyio
 
-from deskmate.core.log.records import Decision, Item, Json, Make, Record, decode, encode, stamp
+from deskmate.core.log.records import Decision, Encoded, Item, Json, Make, Record, stamp
 from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
@@ -35,11 +35,12 @@ class LogWriter:
         self, stream: str, *bodies: Mapping[str, Any], expect: int | None = None, sync: bool = True
     ) -> list[Record]:
         """Append `bodies` together and return their records. `Store.append` has the details."""
-        made = [_as_read({**self.redaction.value(body), **self._stamp()}) for body in bodies]
+        # A lone surrogate or a tuple is not the same on disk.
+        made = [Encoded({**self.redaction.value(body), **self._stamp()}) for body in bodies]
 
         async def once() -> list[Record]:
             numbers = await self.store.append(stream, *made, expect=expect, sync=sync)
-            return [Record(*pair) for pair in zip(numbers, made, strict=True)]
+            return [Record(number, dict(body)) for number, body in zip(numbers, made, strict=True)]
 
         try:
             return await once()
@@ -65,13 +66,13 @@ class LogWriter:
             decision = make(news)
             if decision.record is None:
                 return Decision(None, (None, decision.outcome))
-            made = {**self.redaction.value(decision.record), **mark}
+            made = Encoded({**self.redaction.value(decision.record), **mark})
             return Decision(made, (Record(0, made), decision.outcome))
 
         async def once() -> tuple[Record | None, T]:
             number, (record, outcome) = await self.store.decide(stream, after, stamped)
             if number is not None and record is not None:
-                record = Record(number, _as_read(record.body))
+                record = Record(number, dict(record.body))
             return record, outcome
 
         try:
@@ -110,11 +111,6 @@ class LogWriter:
         if [stamp(record.body) for record in first] != [stamp(body) for body in made]:
             raise conflict
         return first
-
-
-def _as_read(body: Mapping[str, Any]) -> Json:
-    """Return a record as it will be read back. A lone surrogate or a tuple is not the same on disk."""
-    return decode(encode(body))
 
 
 class Numbered(Protocol):

@@ -38,9 +38,7 @@ _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
 _UNSIGNED = "skip_thought_signature_validator"
 
 
-def body_parts(
-    prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str
-) -> list[bytes]:
+def body_parts(prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     needs_signature = not _EARLIER.match(model)
     kept = prompt.cache.of(SigningContents if needs_signature else GeminiContents, provider)

@@ -31,9 +31,7 @@ def encode(value: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def body_of(
-    fields: Mapping[str, Any], messages: Iterable[bytes], name: str = "messages"
-) -> list[bytes]:
+def body_of(fields: Mapping[str, Any], messages: Iterable[bytes], name: str = "messages") -> list[bytes]:
     """Return the body of a request, in parts: its fields, of which bytes are JSON already, and the messages.
 
     `messages`: JSON with a comma after each message. `name`: the field of the messages.

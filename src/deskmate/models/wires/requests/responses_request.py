@@ -35,9 +35,7 @@ from deskmate.models.wires.requests.request_parts import (
 _WITHOUT_REASONING = re.compile(r"(chat)?gpt-(3|4)")
 
 
-def body_parts(
-    prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str
-) -> list[bytes]:
+def body_parts(prompt: Prompt, model: str, *, max_tokens: int, effort: str | None, provider: str) -> list[bytes]:
     """Return the body of the request for a prompt, in parts. The same prompt gives the same bytes."""
     kept = prompt.cache.of(ResponsesInput, provider)
     fields: Message = {"model": model, "max_output_tokens": max_tokens, "stream": True, "store": False}
