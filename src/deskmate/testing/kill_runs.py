@@ -314,7 +314,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8, help="how many run at once (mail: half of them send)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where the team lives (default: a new temporary folder)")
-    parser.add_argument("--server", choices=list(SERVERS), help="keep the team on a server of this kind")
+    parser.add_argument("--server", choices=SERVERS, help="keep the team on a server of this kind")
     parser.add_argument("--server-kills", type=int, default=0, help="how often the server is killed and started again")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder, new_server(args.server) as server:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.testing.servers.cut_network import can_cut
 from deskmate.testing.servers.nats_servers import nats_program
 from deskmate.testing.servers.postgres_server import postgres_programs
 from tests.chaos.kills.test_store_kills import CLEAN, storm, verdict
@@ -18,7 +19,10 @@ PROCESSES = 8 if SOAK else 4
 SERVERS = [
     pytest.param("postgres", marks=pytest.mark.skipif(postgres_programs() is None, reason="no PostgreSQL")),
     pytest.param("nats", marks=pytest.mark.skipif(nats_program() is None, reason="no nats-server")),
-    pytest.param("nats-cluster", marks=[pytest.mark.soak, pytest.mark.skipif(nats_program() is None, reason="none")]),
+    # Three servers that are killed, stopped and cut off.
+    pytest.param(
+        "nats-network", marks=[pytest.mark.soak, pytest.mark.skipif(not (nats_program() and can_cut()), reason="none")]
+    ),
 ]
 
 

@@ -65,7 +65,10 @@ async def test_a_server_that_syncs_late_is_refused_with_what_to_write(nats_serve
 
 async def test_a_server_about_which_nothing_is_known_is_refused(nats_server: NatsServers, tmp_path: Path) -> None:
     url = nats_server.url.partition("?")[0]
-    for address, said in ((url, "Nothing says"), (f"{url}?monitor=http://127.0.0.1:1", "cannot be used")):
+    for address, said in (
+        (url, "needs 1 monitoring"),
+        (f"{url}?monitor=http://127.0.0.1:1", "too few of its monitoring"),
+    ):
         with closing(NatsEngine(address, tmp_path)) as engine, pytest.raises(StoreUnavailable, match=said):
             engine.teams()
 

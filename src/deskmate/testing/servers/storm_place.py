@@ -3,15 +3,15 @@
 import json
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from deskmate.stores.engines.engine import Engine
 from deskmate.stores.engines.engine_table import engine_of
+from deskmate.testing.servers.cut_network import CutNetwork
 from deskmate.testing.servers.nats_servers import NatsServers
 from deskmate.testing.servers.postgres_server import PostgresServer
 
@@ -64,25 +64,26 @@ def raw_records(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-SERVERS: Mapping[str, Callable[[Path], StormServer]] = MappingProxyType(
-    {
-        "postgres": PostgresServer,
-        "nats": NatsServers,
-        "nats-cluster": lambda folder: NatsServers(folder, 3),
-    }
-)
+SERVERS = ("postgres", "nats", "nats-cluster", "nats-network")
 
 
 @contextmanager
 def new_server(kind: str | None) -> Iterator[StormServer | None]:
-    """Yield a server of a kind in a folder of its own, None for none, and end it after that."""
+    """Yield a server of a kind in a folder of its own, None for none, and end it after that.
+
+    The servers of `nats-network` are cut off at times, too. That needs root.
+    """
     if kind is None:
         yield None
         return
     # A short path, because of its socket.
-    with tempfile.TemporaryDirectory(prefix="dm-") as folder:
-        server = SERVERS[kind](Path(folder))
-        try:
+    with ExitStack() as running, tempfile.TemporaryDirectory(prefix="dm-") as folder:
+        place = Path(folder)
+        if kind == "postgres":
+            server: StormServer = PostgresServer(place)
+        elif kind == "nats-network":
+            server = NatsServers(place, 3, network=running.enter_context(CutNetwork()))
+        else:
+            server = NatsServers(place, 3 if kind == "nats-cluster" else 1)
+        with closing(server):
             yield server
-        finally:
-            server.close()

@@ -23,28 +23,34 @@ _HOW = (
 
 
 async def check_servers(client: Client, place: str, monitors: list[str]) -> int:
-    """Return how many replicas each stream needs. Raises StoreUnavailable for servers that may lose messages."""
-    found = [await _server(place, address) for address in monitors]
-    names = {server["server_name"] for server in found}
-    for server in found:
-        config = (server.get("jetstream") or {}).get("config") or {}
-        if not config:
-            raise StoreUnavailable(f"The NATS server {server['server_name']} has no JetStream", _HOW)
-        if not config.get("sync_always"):
-            raise StoreUnavailable(
-                f"The NATS server {server['server_name']} syncs messages after it confirms them, so they can be lost",
-                _HOW,
-            )
+    """Return how many replicas each stream needs. Raises StoreUnavailable for servers that may lose messages.
+
+    Raises ConnectionError if most of the servers cannot be asked now. One that is down is not asked.
+    """
     info: dict[str, Any] = client._server_info
     if tuple(map(int, info["version"].split("-")[0].split(".")[:2])) < _OLDEST:
         raise StoreUnavailable(f"{place} has version {info['version']}", "Version 2.12 or later is needed.")
-    if not info.get("cluster"):
-        if info["server_name"] not in names:
-            raise StoreUnavailable(f"Nothing says how {place} syncs messages", _HOW)
-        return 1
-    if len(names) < CLUSTER_REPLICAS:
-        raise StoreUnavailable(f"{place} is a cluster, and {len(names)} of its servers are named by monitor=", _HOW)
-    return CLUSTER_REPLICAS
+    wanted = CLUSTER_REPLICAS if info.get("cluster") else 1
+    if len(monitors) < wanted:
+        raise StoreUnavailable(f"{place} needs {wanted} monitoring addresses, and its URL has {len(monitors)}", _HOW)
+    answers = await asyncio.gather(*map(_server, monitors))
+    found = [answer for answer in answers if isinstance(answer, dict)]
+    if 2 * len(found) <= len(monitors):
+        errors = ", ".join(answer for answer in answers if isinstance(answer, str))
+        raise ConnectionError(f"too few of its monitoring addresses can be used: {errors}")
+    for server in found:
+        _check_server(server)
+    return wanted
+
+
+def _check_server(server: dict[str, Any]) -> None:
+    config = (server.get("jetstream") or {}).get("config") or {}
+    if not config:
+        raise StoreUnavailable(f"The NATS server {server['server_name']} has no JetStream", _HOW)
+    if not config.get("sync_always"):
+        raise StoreUnavailable(
+            f"The NATS server {server['server_name']} syncs messages after it confirms them, so they can be lost", _HOW
+        )
 
 
 def check_stream(place: str, info: dict[str, Any], replicas: int) -> None:
@@ -56,11 +62,12 @@ def check_stream(place: str, info: dict[str, Any], replicas: int) -> None:
         )
 
 
-async def _server(place: str, address: str) -> dict[str, Any]:
+async def _server(address: str) -> dict[str, Any] | str:
+    """Return what a server says about itself, or why it does not."""
     try:
         found: dict[str, Any] = await asyncio.to_thread(_fetch, f"{address.rstrip('/')}/varz")
     except (OSError, ValueError) as error:
-        raise StoreUnavailable(f"The monitoring address {address} of {place} cannot be used: {error}", _HOW) from error
+        return f"{address}: {error}"
     return found
 
 
