@@ -130,10 +130,10 @@ def _task_in(texts: Iterable[str]) -> int | None:
     return int(found[1]) if found else None
 
 
-async def _play(home: Path, tasks: Graph, hands: int) -> tuple[float, float]:
+async def play(home: Path, tasks: Graph, hands: int, url: str | None = None) -> tuple[float, float]:
     """Return the seconds from when the tasks are free until the last word on the last, and those of the processor."""
     model = Hands(tasks)
-    async with mates(home, model=Noting(model.answer)) as team:
+    async with mates(home, model=Noting(model.answer), url=url) as team:
         await _lay_out(team.team_state.board, tasks)
         await _seat(team, hands)
         began, worked = time.monotonic_ns(), time.process_time()
@@ -185,7 +185,7 @@ def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
             say(f"makespan: {_hands(hands)}, {_speed(speed)} a call")
             home = folder / f"{hands}-{speed[0]}"
             home.mkdir()
-            took, worked = alone(partial(anyio.run, _play, home, tasks, hands))
+            took, worked = alone(partial(anyio.run, play, home, tasks, hands))
             figures.append(Figures(speed, hands, took, worked, ideal(tasks, hands), bound(tasks, hands)))
     return Answer([_table(figures, size.graph)], _targets(figures))
 

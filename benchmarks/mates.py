@@ -25,7 +25,8 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
 from deskmate.runtime.team_state import TeamState
-from deskmate.stores.jsonl_store import TEAMS, JsonlStore
+from deskmate.stores.engines.engine_table import engine_of
+from deskmate.stores.jsonl_store import TEAMS
 from deskmate.trust.team_signature import Signing
 
 PROMPT = "You are one of many. Wait until somebody writes to you, then answer in a word."
@@ -95,9 +96,11 @@ async def write(team_state: TeamState, name: str, message: Message) -> int:
 
 
 @asynccontextmanager
-async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) -> AsyncIterator[Mates]:
-    """Lend a team in a folder; with the block every agent of it ends."""
-    with closing(JsonlStore.open(folder, TEAM, create=True)) as store:
+async def mates(
+    folder: Path, *, model: Model | None = None, at: Stub = NOBODY, url: str | None = None
+) -> AsyncIterator[Mates]:
+    """Lend a team in a folder, or in the store of a URL; with the block every agent of it ends."""
+    with closing(engine_of(url, folder)) as engine, closing(engine.open(TEAM, create=True)) as store:
         # A teammate's process works only in a team that its user signed, with the key it finds in this environment.
         Signing(state_folder(os.environ), folder).sign(TEAM)
         async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
