@@ -3,6 +3,7 @@
 import http.client
 import json
 import shutil
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -180,8 +181,9 @@ def _overhead_targets(figures: list[Figures], peers: set[str]) -> list[Target]:
 
 
 def ask_history(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
-    """Measure one step with little and with much said before, in both formats."""
+    """Measure one step with little and with much said before, in both formats, and what its sending takes at least."""
     taken: dict[str, dict[int, float]] = {wire: {} for wire in WIRES}
+    bare: dict[str, dict[int, float]] = {f"{wire}, bare send": {} for wire in WIRES}
     with stub() as at:
         for wire in WIRES:
             for messages in size.conversations:
@@ -190,7 +192,9 @@ def ask_history(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
                 alone(partial(anyio.run, _converse, home, at, wire, messages))
                 steps = alone(partial(anyio.run, _steps, home, at, wire, size.steps))
                 taken[wire][messages] = percentile(steps, 0.5)
-    return Answer([_history_table(taken)], _history_targets(taken))
+                sends = alone(partial(_bare_sends, at, size.steps))
+                bare[f"{wire}, bare send"][messages] = percentile(sends, 0.5)
+    return Answer([_history_table(taken | bare)], _history_targets(taken))
 
 
 async def _converse(home: Path, at: Stub, wire: str, messages: int) -> None:
@@ -233,6 +237,21 @@ async def _steps_in(home: Path, at: Stub, wire: str) -> list[int]:
     return taken[1:]
 
 
+def _bare_sends(at: Stub, count: int) -> list[int]:
+    """Return the processor time that it takes to send the bytes of the last request, and nothing else."""
+    request, taken = at.last(), []
+    with socket.create_connection(("127.0.0.1", at.port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(1 + count):
+            worked = time.process_time_ns()
+            connection.sendall(request)
+            taken.append(time.process_time_ns() - worked)
+            answer = b""
+            while not answer.endswith(b"0\r\n\r\n"):
+                answer += connection.recv(2**16)
+    return taken[1:]
+
+
 def _history_table(taken: dict[str, dict[int, float]]) -> Table:
     first = min(min(spent) for spent in taken.values())
     columns = [
@@ -246,7 +265,10 @@ def _history_table(taken: dict[str, dict[int, float]]) -> Table:
         for wire, by_length in taken.items()
         for messages, spent in by_length.items()
     ]
-    notes = ["Every answer is streamed. The last request of the longest talk has about two megabytes."]
+    notes = [
+        "Every answer is streamed. The last request of the longest talk has about two megabytes.",
+        "A bare send writes the bytes of the same request to a socket, and does nothing else.",
+    ]
     return Table("History: the processor time of one step, by what was said before", columns, rows, notes)
 
 

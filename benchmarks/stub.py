@@ -26,7 +26,7 @@ from deskmate.testing.scripts import Answer
 CALLS, TALKS = "gpt-5", "gpt-5-mini"
 FILE, CONTENT = "note.txt", "The answer is 42.\n"
 ROOT = Path(__file__).parents[1]
-ARRIVAL = "/arrival"
+ARRIVAL, LAST = "/arrival", "/last"
 _ANSWERS = {
     "call": Say(calls=[Use("read_file", {"path": FILE}, id="call_0123456789")]),
     "text": Say("The file says that the answer is 42."),
@@ -34,6 +34,7 @@ _ANSWERS = {
 _BLANK_LINE = b"\r\n\r\n"
 _LONG = 32 * 1024
 _CHUNK = b"%x\r\n%b\r\n"
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 _HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\n{}\r\n\r\n"
 
 
@@ -53,11 +54,18 @@ class Stub:
 
         0 if there was none. A client that connects with a HEAD before it asks has not asked yet.
         """
+        return int(self._told(ARRIVAL))
+
+    def last(self) -> bytes:
+        """Return the last request that asked a model, as it came."""
+        return self._told(LAST)
+
+    def _told(self, path: str) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        connection.request("GET", ARRIVAL)
-        arrived = int(connection.getresponse().read())
+        connection.request("GET", path)
+        told = connection.getresponse().read()
         connection.close()
-        return arrived
+        return told
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -84,8 +92,8 @@ def stub() -> Iterator[Stub]:
 class _Conversation(asyncio.Protocol):
     """One connection."""
 
-    # When the first of them had something to say since somebody last looked.
-    arrived = 0
+    # When the first of them had something to say since somebody last looked, and what was asked last.
+    arrived, last = 0, b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -98,8 +106,11 @@ class _Conversation(asyncio.Protocol):
         if not self._wanted and (end := self._received.find(_BLANK_LINE)) >= 0:
             self._wanted = end + len(_BLANK_LINE) + _length(bytes(self._received[:end]))
         if self._wanted and len(self._received) >= self._wanted:
-            head, _, body = bytes(self._received).partition(_BLANK_LINE)
+            request = bytes(self._received)
+            head, _, body = request.partition(_BLANK_LINE)
             self._received, self._wanted = bytearray(), 0
+            if head.startswith(b"POST "):
+                _Conversation.last = request
             self._transport.write(_response(head.split(b" ")[1].decode(), body))
 
 
@@ -112,10 +123,14 @@ def _response(path: str, body: bytes) -> bytes:
     if path == ARRIVAL:
         arrived, _Conversation.arrived = _Conversation.arrived, 0
         return _whole(str(arrived).encode())
+    if path == LAST:
+        return _whole(_Conversation.last)
     if path == "/":
         return _whole(b"")
+    wire = _WIRES.get(path.partition("?")[0])
+    if wire is None:
+        return _NOT_FOUND
     asked = _read(body)
-    wire = _WIRES[path.partition("?")[0]]
     return (wire.streamed if asked.get("stream") else wire.whole)[_step(asked)]
 
 

@@ -30,4 +30,8 @@ def test_a_request_is_answered_and_its_arrival_noted_but_a_head_is_no_request(bo
         answer = json.loads(connection.getresponse().read())
         assert answer["stop_reason"] == "tool_use"
         assert at.arrival() > 0
+        assert at.last().startswith(b"POST /v1/messages")
+        assert at.last().endswith(json.dumps(body, separators=(",", ":")).encode())
+        connection.request("GET", "/v1/models")
+        assert connection.getresponse().status == 404
         connection.close()
