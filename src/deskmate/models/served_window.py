@@ -38,17 +38,21 @@ class ServedWindow(WrappedModel):
             return known
         return ModelLimits(self._window, min(known.output, self._window // 4))
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield what the model yields, with an answer that fits into the window."""
-        if not self._is_known:
-            # A server that does not say it, or not in time, is not asked again.
-            self._is_known = True
-            with anyio.move_on_after(_PATIENCE_SECONDS):
-                self._window = await self._asked()
-        fitting = replace(prompt, output=prompt.most(self.limits.output)) if self._window else prompt
-        async with aclosing(self._model.stream(fitting)) as parts:
+        return self._model.stream(self._fitting(prompt)) if self._is_known else self._asking_first(prompt)
+
+    async def _asking_first(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        # A server that does not say it, or not in time, is not asked again.
+        self._is_known = True
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            self._window = await self._asked()
+        async with aclosing(self._model.stream(self._fitting(prompt))) as parts:
             async for part in parts:
                 yield part
+
+    def _fitting(self, prompt: Prompt) -> Prompt:
+        return replace(prompt, output=prompt.most(self.limits.output)) if self._window else prompt
 
     async def _asked(self) -> int:
         name = self.name.partition(":")[2]
