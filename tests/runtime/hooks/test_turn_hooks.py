@@ -196,6 +196,25 @@ async def test_hooks_hear_of_the_end_of_a_session() -> None:
     assert hooks.events == ["SessionEnd"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (says(systemMessage="saved"), ("saved",)),
+        (
+            lambda hook, _: HookRun(hook, 1, "", "no disk"),
+            ("failed with exit code 1: no disk, in `SessionEnd` of hooks.toml",),
+        ),
+        (blocks("not yet"), ("not yet",)),
+    ],
+)
+async def test_what_hooks_show_at_the_end_of_a_session_is_recorded(answer: Answers, shown: tuple[str, ...]) -> None:
+    run = await harness(ScriptedHooks(table("SessionEnd"), answer), Say("hello"), attended=True)
+    async with run.playing("hi"):
+        await run.until_status("idle")
+    (entry,) = [entry for entry in await run.entries() if isinstance(entry, Hooked)]
+    assert (entry.event, entry.shown, entry.late) == ("SessionEnd", shown, True)
+
+
 async def test_a_prompt_does_not_change_if_a_hook_runs_again_after_a_kill() -> None:
     hooks = ScriptedHooks(table("UserPromptSubmit"), lambda hook, _: HookRun(hook, 0, "context"))
     run = await harness(hooks, Say("ok"))

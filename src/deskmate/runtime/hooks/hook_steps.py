@@ -5,6 +5,7 @@ last: after a kill in between, the hooks run again and their effect is recorded 
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,12 +25,14 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.messages import Plain, read_envelope
+from deskmate.errors import StoreError
 from deskmate.runtime.agent_parts import HookRunner
 from deskmate.runtime.perform.agent_work import AgentWork
 from deskmate.runtime.task_groups import task_group
 
 _CALLS = TOOL_EVENTS | {"TaskCreated", "TaskCompleted"}
 _CUT = "it was interrupted"
+_LOG = logging.getLogger(__name__)
 # A session that ends does not wait longer for its hooks.
 _END_SECONDS = 5.0
 
@@ -218,12 +221,22 @@ def session_began(work: AgentWork) -> str | None:
 
 
 async def end_session(work: AgentWork, view: View) -> None:
-    """Run the hooks for the end of a lead's session. They have little time, and cannot change anything."""
+    """Run the hooks for the end of a lead's session. They have little time, and only what they show is recorded."""
     runner = runner_of(work)
     hooks = runner.table.of_type("").for_event("SessionEnd", "other")
     if not hooks or not work.is_lead:
         return
     session = session_of(work, view, runner)
     told = input_of("SessionEnd", session, {"reason": "other"})
+    shown: tuple[str, ...] = (f"SessionEnd hooks did not end within {_END_SECONDS:g} s",)
     with anyio.move_on_after(_END_SECONDS, shield=True):
-        await answers(runner, work.team_state.writer.redaction, hooks, session, told)
+        effect = merged(await answers(runner, work.team_state.writer.redaction, hooks, session, told))
+        shown = (*effect.shown, *runner.new_only(effect.failures))
+    if not shown:
+        return
+    try:
+        with anyio.CancelScope(shield=True):
+            await work.transcript.record(Hooked(event="SessionEnd", about="other", shown=shown, late=True))
+    except StoreError as error:
+        # The session may end because of this error, which is raised elsewhere.
+        _LOG.warning("%s. This could not be recorded: %s", ", ".join(shown), error)
