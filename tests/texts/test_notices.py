@@ -37,6 +37,8 @@ from deskmate.core.team.messages import (
     KINDS,
     Broadcast,
     Envelope,
+    InputRequest,
+    InputResponse,
     Interrupt,
     Message,
     PermissionRequest,
@@ -217,7 +219,7 @@ MAIL: dict[str, tuple[str, str, Message]] = {
     ),
 }
 # Only the runtime reads these.
-UNREAD = {PermissionRequest, PermissionResponse, Interrupt}
+UNREAD = {PermissionRequest, PermissionResponse, InputRequest, InputResponse, Interrupt}
 
 
 def test_mail_of_every_kind() -> None:
