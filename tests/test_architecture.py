@@ -32,6 +32,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
     "mcp": frozenset({"mcp", "core", "errors", "fs", "ports", "texts", "tools", "workspace"}),
+    "webpages": frozenset({"webpages", "core", "errors", "ports", "texts", "tools", "workspace"}),
     "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "models.wrapped_model", "errors"}),
     "hooks": frozenset({"hooks", "config", "core", "errors", "fs", "workspace"}),
@@ -40,7 +41,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"queries", "fs", "trust", "core", "ports", "runtime", "stores", "workspace", "errors", "config"}
     ),
     "app": frozenset(
-        {"app", "fs", "queries", "trust", "core", "ports", "runtime", "mcp", "hooks", *ADAPTERS}
+        {"app", "fs", "queries", "trust", "core", "ports", "runtime", "mcp", "hooks", "webpages", *ADAPTERS}
         | {"errors", "config", "demo"}
     ),
     "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),

@@ -15,6 +15,7 @@ from deskmate.app.handover.tree_choice import placed, trees_of
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
+from deskmate.app.parts.web_tools import web_tools
 from deskmate.config import Settings, environment, local_zone
 from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
@@ -272,12 +273,13 @@ class TeamParts:
         return await LeadShell(self.team_state, self.workspace, self.settings.rules, confined).run_ordered(command)
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
-        """Return the tools that are not Deskmate's: those of the calling program, and of MCP servers."""
+        """Return the tools that not every agent has: for the web, of the calling program, and of MCP servers."""
+        of_web = web_tools() if self.settings.web else ()
         if me.agent_type is not AgentType.GENERAL:
-            return ()
+            return of_web
         given = self.tools + self.lead_tools if me.kind is AgentKind.LEAD else self.tools
         of_servers = self.servers.tools_for(me).listed if self.servers else ()
-        return of_servers if me.base_tools is not None else (*given, *of_servers)
+        return (*of_web, *of_servers) if me.base_tools is not None else (*of_web, *given, *of_servers)
 
     def _found_tools(self, me: Member) -> Mapping[str, Tool]:
         """Return the tools of MCP servers that an agent must find before it can call them."""

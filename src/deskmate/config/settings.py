@@ -188,6 +188,7 @@ class Written(Table):
     network: bool | list[str] = Field(
         False, description='true, false, or a list of hosts, such as ["example.org", "*.example.org:8443"]'
     )
+    web: bool = Field(False, description="true or false")
     writable: Folders = Field([], description='a list of folders, such as ["~/.cache/go-build"]')
     hidden: Folders = Field([], description='a list of folders or files, such as ["~/letters"]')
     delegate: bool | None = Field(None, description="true or false")

@@ -86,11 +86,17 @@ def test_other_tools_have_the_names_that_they_have_here(text: str, meant: str) -
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"), [("WebFetch(domain:example.com)", "web_fetch(example.com)"), ("WebFetch", "web_fetch")]
+)
+def test_a_rule_for_pages_names_their_host(text: str, meant: str) -> None:
+    assert translate(text) == (meant,)
+    known_rule(Effect.ALLOW, meant)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("WebFetch(domain:example.com)", "network = ['example.com']"),
-        ("WebFetch", "there are no web tools"),
-        ("WebSearch", "there are no web tools"),
+        ("WebSearch", "there is no web search"),
         ("Read(/)", "does not name a file"),
         ("Edit(~/)", "does not name a file"),
         ("TodoWrite", "is not a tool"),

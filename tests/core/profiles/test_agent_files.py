@@ -32,12 +32,11 @@ def test_a_file_with_a_comma_list_and_a_long_description_is_read_as_it_is_meant(
         name="code-reviewer",
         description=("Use this agent after a piece of code was written, to look for mistakes before it is committed."),
         prompt=found.prompt,
-        tools=("read_file", "glob", "grep", "mcp__github__get_pull_request"),
+        tools=("read_file", "glob", "grep", "web_fetch", "mcp__github__get_pull_request"),
         model="sonnet",
         colour="magenta",
         file="code-reviewer.md",
         of_project=True,
-        flaws=("these tools do not exist here: WebFetch",),
     )
     assert found.prompt.startswith("You review code.")
     # It is not known whether a tool of a server only reads.
@@ -82,10 +81,11 @@ def test_a_file_without_tools_gives_all_and_its_name_is_written_with_hyphens() -
     [
         ("", None),
         ("tools: '*'", None),
-        ('tools: "*"\ndisallowedTools: Bash', ("read_file", "write_file", "edit_file", "glob", "grep")),
-        ("disallowedTools: Bash(rm:*), Write, Edit", ("read_file", "glob", "grep")),
+        ('tools: "*"\ndisallowedTools: Bash', ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch")),
+        ("disallowedTools: Bash(rm:*), Write, Edit", ("read_file", "glob", "grep", "web_fetch")),
+        ("disallowedTools: Bash, Write, Edit, WebFetch", ("read_file", "glob", "grep")),
         ("tools: []", ()),
-        ("tools: WebFetch, mcp__a__b, Task, TeamCreate, NotebookEdit", ("mcp__a__b",)),
+        ("tools: WebFetch, mcp__a__b, Task, TeamCreate, NotebookEdit", ("web_fetch", "mcp__a__b")),
         ("tools: TodoWrite, SendMessage, TaskUpdate", ()),
         ("tools: read_file, GREP", ("read_file", "grep")),
         ("tools: Write, Edit", ("write_file",)),
@@ -99,8 +99,8 @@ def test_no_list_gives_more_tools_than_it_names(lines: str, tools: tuple[str, ..
 
 
 def test_tools_of_the_lead_and_unknown_ones_are_told_once_each() -> None:
-    assert read("tools: Task, WebFetch, WebFetch, TodoWrite").flaws == (
-        "these tools do not exist here: Task, WebFetch",
+    assert read("tools: Task, WebSearch, WebSearch, TodoWrite").flaws == (
+        "these tools do not exist here: Task, WebSearch",
     )
 
 
@@ -189,7 +189,7 @@ def test_a_broken_file_is_refused_with_its_name_and_what_is_wrong(text: str, wor
 )
 def test_a_field_of_any_length_is_read_at_once_and_told_in_a_few_words(fields: str) -> None:
     found = read(fields)
-    assert found.tools in (None, (), ("read_file", "write_file", "edit_file", "glob", "grep"))
+    assert found.tools in (None, (), ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch"))
     assert sum(map(len, found.flaws)) < 2_000
 
 

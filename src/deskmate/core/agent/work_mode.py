@@ -11,7 +11,16 @@ from deskmate.core.agent.entries import Started, WorkMode
 from deskmate.core.log.names import LEAD, is_call
 from deskmate.core.policy.patterns import text_matches
 from deskmate.core.policy.permissions import Mode, PermissionRule, barred_tools
-from deskmate.core.policy.tool_table import MCP_CALL, MCP_PREFIX, MCP_SEARCH, TOOLS, AgentKind, AgentType, tools_of
+from deskmate.core.policy.tool_table import (
+    MCP_CALL,
+    MCP_PREFIX,
+    MCP_SEARCH,
+    TOOLS,
+    WEB_FETCH,
+    AgentKind,
+    AgentType,
+    tools_of,
+)
 from deskmate.core.prompt.call_texts import submit_plan
 from deskmate.core.team.members import Member, RosterState, is_planning
 
@@ -77,6 +86,8 @@ def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str
 
 def _may_use(me: Member, tool: str) -> bool:
     """Tell whether a tool that is not ours is for this agent. It is not known whether one of these only reads."""
+    if tool == WEB_FETCH:
+        return me.base_tools is None or tool in me.base_tools
     if me.agent_type is not AgentType.GENERAL:
         return False
     if me.base_tools is None:

@@ -13,18 +13,19 @@ _PATHS = {"Read": _READ, "Grep": ("grep",), "Glob": ("glob",)} | dict.fromkeys(
     ("Edit", "Write", "MultiEdit", "NotebookEdit"), _EDIT
 )
 _PLAIN = {"BashOutput": "TaskOutput", "KillShell": "TaskStop", "KillBash": "TaskStop", "Agent": "Task"}
-_WEB = ("WebFetch", "WebSearch")
 _OWN_PATHS = frozenset({*_READ, *_EDIT})
 
 
 def translate(text: str) -> tuple[str, ...]:
-    """Return the rules that a text means, or the text itself if it is in our spelling; raise BadInput for a web tool.
+    """Return the rules that a text means, or the text itself if it is in our spelling; raise BadInput for web search.
 
     A path below the home folder begins with `~/`. The caller replaces that by the actual folder.
     """
     tool, pattern = parts_of(text)
-    if tool in _WEB:
-        raise _no_web(pattern)
+    if tool == "WebFetch":
+        return (_written("web_fetch", pattern and pattern.removeprefix("domain:")),)
+    if tool == "WebSearch":
+        raise BadInput("there is no web search, so there can be no rule for it", "Remove this rule.")
     if tool in _PLAIN:
         return (_written(_PLAIN[tool], pattern),)
     if tool == "Bash":
@@ -40,14 +41,6 @@ def is_of_home(text: str) -> bool:
     """Tell whether a rule in our spelling is about a path in the home folder."""
     tool, pattern = parts_of(text)
     return tool in _OWN_PATHS and (pattern or "").startswith("~/")
-
-
-def _no_web(pattern: str | None) -> BadInput:
-    host = pattern.removeprefix("domain:") if pattern and pattern.startswith("domain:") else "example.org"
-    return BadInput(
-        "there are no web tools, so there can be no rule for them",
-        f"Use the setting `network` for the hosts that commands may reach, such as network = [{host!r}]",
-    )
 
 
 def _written(tool: str, pattern: str | None) -> str:

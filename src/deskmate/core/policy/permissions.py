@@ -19,7 +19,7 @@ from deskmate.core.policy.patterns import (
     spellings,
     text_matches,
 )
-from deskmate.core.policy.tool_table import PLANNING, TOOLS, ToolTraits
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, WEB_FETCH, ToolTraits
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -99,10 +99,10 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
     Such a rule would never apply, and one that denies would fail silently.
     """
     rule = PermissionRule.parse(effect, text)
-    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
+    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in (*TOOLS, WEB_FETCH)):
         return rule
-    near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)} and mcp__server__tool"
+    near = difflib.get_close_matches(rule.tool, (*TOOLS, WEB_FETCH), n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)}, {WEB_FETCH} and mcp__server__tool"
     raise BadInput(f"'{rule.tool[:80]}' is not a tool", hint)
 
 
@@ -110,13 +110,13 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
 class Attempt:
     """A call as the rules see it.
 
-    `subjects`: what patterns are compared with. For a file tool: its path, resolved, separated by `/`, relative to the
-    workspace or, outside it, absolute. For bash: every command it would run, with HOLE for text known only at run time.
-    Empty for a tool that has none, None if they are unknown. `inside`: whether what it edits is in the workspace.
-    `flawed`: its arguments cannot be read, so it does nothing. `command`: what it would run, if its arguments do not
-    say so. `hints`: more commands to compare with rules that ask or deny, such as those that are clear although others
-    are not; no rule allows by them. `autorun`: it edits a file from which a program of the user runs commands by
-    itself.
+    `subjects`: what patterns are compared with. For a file tool: its path, resolved, separated by `/`, relative to
+    the workspace or, outside it, absolute. For bash: every command it would run, with HOLE for text known only at run
+    time. For web_fetch: the host. Empty for a tool that has none, None if they are unknown. `inside`: whether what it
+    edits is in the workspace. `flawed`: its arguments cannot be read, so it does nothing. `command`: what it would
+    run, if its arguments do not say so. `hints`: more commands to compare with rules that ask or deny, such as those
+    that are clear although others are not; no rule allows by them. `autorun`: it edits a file from which a program of
+    the user runs commands by itself.
     """
 
     tool: str
@@ -191,7 +191,7 @@ def standing_rule(
 def _narrow_rule(
     attempt: Attempt, rules: tuple[PermissionRule, ...], known: ToolTraits | None
 ) -> PermissionRule | None:
-    if known is None or not (known.edits or known.runs):
+    if known is None or not (known.edits or known.runs or known.visits):
         # It is not known what it touches, so a pattern has nothing to match.
         return PermissionRule(Effect.ALLOW, attempt.tool)
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
@@ -203,7 +203,7 @@ def _narrow_rule(
     if len(asking) != 1:
         return None
     (subject,) = asking
-    is_whole = known.runs or attempt.autorun
+    is_whole = known.runs or known.visits or attempt.autorun
     literal = subject if is_whole else subject.rpartition("/")[0]
     # A rule is one line that a person can read, and it cannot express a literal `*`.
     if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
@@ -290,6 +290,8 @@ def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) ->
         return Verdict(Effect.ASK, f"{tool} is not one of Deskmate's own tools")
     if known.edits and mode is Mode.DEFAULT:
         return Verdict(Effect.ASK, edits_files(tool))
+    if known.visits:
+        return Verdict(Effect.ASK, f"{tool} asks a host of the web")
     if known.runs and mode is not Mode.DONT_ASK and not confined:
         return Verdict(Effect.ASK, f"{tool} runs a command outside a sandbox")
     return Verdict(Effect.ALLOW, f"mode {mode} allows {tool}")

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
-Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "clock", "skill", "plan", "mcp"]
+Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "clock", "skill", "plan", "mcp", "web"]
 
 
 @frozen
@@ -20,7 +20,7 @@ class ToolTraits:
     """What the rules need to know of a tool.
 
     `repeatable`: may run again after a crash, since it only reads or its only effect is an append of ours.
-    `overlaps`: may run together with other calls of its step.
+    `overlaps`: may run together with other calls of its step. `visits`: it asks a host of the web.
     """
 
     name: str
@@ -30,6 +30,7 @@ class ToolTraits:
     overlaps: bool = False
     edits: bool = False
     runs: bool = False
+    visits: bool = False
 
 
 def _reading(name: str, home: Home) -> ToolTraits:
@@ -67,8 +68,15 @@ TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in 
 
 # Not in the table, because an agent has them only if MCP servers have more tools than fit into a request.
 MCP_PREFIX, MCP_SEARCH, MCP_CALL = "mcp__", "McpSearch", "McpCall"
+# Not in the table either: agents have it only if the settings say so.
+WEB_FETCH = "web_fetch"
 KNOWN: Mapping[str, ToolTraits] = MappingProxyType(
-    {**TOOLS, MCP_SEARCH: _reading(MCP_SEARCH, "mcp"), MCP_CALL: ToolTraits(MCP_CALL, "mcp")}
+    {
+        **TOOLS,
+        MCP_SEARCH: _reading(MCP_SEARCH, "mcp"),
+        MCP_CALL: ToolTraits(MCP_CALL, "mcp"),
+        WEB_FETCH: ToolTraits(WEB_FETCH, "web", visits=True),
+    }
 )
 
 PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"})

@@ -1,27 +1,28 @@
 """Tools by the names that agent files use: Claude Code's and our own.
 
-Only tools for files and commands, and those of MCP servers, can be chosen. Those of the team come with being a
-teammate.
+Only tools for files, commands and the web, and those of MCP servers can be chosen. Those of the team come with being
+a teammate.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
-from deskmate.core.policy.tool_table import MCP_PREFIX, TOOLS
+from deskmate.core.policy.tool_table import MCP_PREFIX, TOOLS, WEB_FETCH
 from deskmate.core.values import frozen
 
 # How a file names tools of MCP servers.
 _MCP_WORD = re.compile(rf"{MCP_PREFIX}[A-Za-z0-9_*-]+")
 _MOST_LISTED = 10
 _UNKNOWN = "these tools do not exist here"
-_BASE = tuple(tool.name for tool in TOOLS.values() if tool.home == "base")
+_CHOICES = (*(tool.name for tool in TOOLS.values() if tool.home == "base"), WEB_FETCH)
 _NAMES: Mapping[str, str] = {
     "read": "read_file",
     "write": "write_file",
     "edit": "edit_file",
     "multiedit": "edit_file",
     "ls": "glob",
-    **{name: name for name in _BASE},
+    "webfetch": WEB_FETCH,
+    **{name: name for name in _CHOICES},
 }
 # Every teammate has these or what replaces them, whatever its file says.
 _OF_TEAM = frozenset(
@@ -51,13 +52,13 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
     wanted, denied = None if allowed is None else tuple(allowed), tuple(denied)
     given, flaws = _given(wanted)
     known = {word: _known(word.partition("(")[0]) for word in denied}
-    taken = {*_BASE} if "*" in known else {*known.values()}
+    taken = {*_CHOICES} if "*" in known else {*known.values()}
     others = (word for word, tool in known.items() if not tool and word != "*" and word.lower() not in _OF_TEAM)
     if unknown := [word for word in others if not word.startswith(MCP_PREFIX)]:
         flaws.append(f"{_UNKNOWN}: {_listed(unknown)}")
     if partial := [word for word, tool in known.items() if tool and "(" in word]:
         flaws.append(f"these are for some calls only, but take the whole tool away: {_listed(partial)}")
-    left = [name for name in _BASE if name in given and name not in taken]
+    left = [name for name in _CHOICES if name in given and name not in taken]
     if "edit_file" in left and "read_file" not in left:
         left.remove("edit_file")
         flaws.append("edit_file needs read_file, so it is left out")
@@ -67,7 +68,7 @@ def chosen_tools(allowed: Iterable[str] | None, denied: Iterable[str]) -> Chosen
         flaws.append(
             f"tools of MCP servers can only be named in tools, so these take all of them away: {_listed(barred)}"
         )
-    if everything and len(left) == len(_BASE) and not barred:
+    if everything and len(left) == len(_CHOICES) and not barred:
         return ChosenTools(None, tuple(flaws))
     of_servers = () if barred or "*" in known else map(_of_server, filter(_MCP_WORD.fullmatch, wanted or ()))
     return ChosenTools((*left, *of_servers), tuple(flaws))
@@ -80,7 +81,7 @@ def _of_server(word: str) -> str:
 
 def _given(allowed: tuple[str, ...] | None) -> tuple[set[str], list[str]]:
     if allowed is None or "*" in allowed:
-        return set(_BASE), []
+        return set(_CHOICES), []
     given, flaws, unknown, partial = set[str](), list[str](), list[str](), list[str]()
     for word in allowed:
         if known := _known(word):
