@@ -6,6 +6,7 @@ commands            commands from files, in a conversation
 handover            the work of teammates with their own trees, as it is reported
 mentions            what a typed text names, beside its words
 mcp                 MCP servers in a conversation
+http                servers on this machine
 hooks               the files with hooks, as lines
 rewind              going back to an earlier point
 terminal_text       words of models and tools made safe for a terminal

@@ -1,19 +1,24 @@
-"""Who may ask: token, Host and Origin, checked before any route.
+"""Who may ask: token, Host and Origin, checked before any route as `faces.common.http.request_check` says.
 
 The page itself has no data, so it is served without a token. Everything below `/api/` needs the token in the header
 `Authorization`. There is no cookie: browsers send cookies of one port to all ports of a machine, and with every form.
 """
 
-import hmac
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deskmate.faces.common.http.request_check import RequestCheck, RequestFlaw
+
 BODY_CAP = 300 * 1024
 _API = "/api/"
+_REFUSALS = {
+    RequestFlaw.HOST: (403, "This server does not have that name. Open the link that deskmate web printed."),
+    RequestFlaw.ORIGIN: (403, "This request comes from another page."),
+    RequestFlaw.TOKEN: (401, "The token is missing or wrong. Open the link that deskmate web printed."),
+}
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; script-src 'self' {scripts}; style-src 'self'; "
     b"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -32,7 +37,7 @@ class RequestGuard:
     """
 
     def __init__(self, inner: ASGIApp, token: str, hosts: frozenset[str], scripts: str) -> None:
-        self._inner, self._token, self._hosts = inner, token.encode(), hosts
+        self._inner, self._check = inner, RequestCheck(hosts, token)
         self._headers = [(name, value.replace(b"{scripts}", scripts.encode())) for name, value in _HEADERS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,33 +62,22 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return the status and the reason if a request must not be answered."""
-        headers = Headers(scope=scope)
-        if headers.get("host", "").lower() not in self._hosts:
-            return 403, "This server does not have that name. Open the link that deskmate web printed."
-        origin = headers.get("origin")
-        if origin is not None and not self._is_own(origin):
-            return 403, "This request comes from another page."
+        is_api = scope["path"].startswith(_API)
+        if flaw := self._check.flaw(scope["headers"], needs_token=is_api):
+            return _REFUSALS[flaw]
         if scope["type"] != "http":
             return 403, "There are no web sockets here."
-        if not scope["path"].startswith(_API):
-            return None
-        return self._api_refusal(scope["method"], headers)
+        return _body_refusal(scope["method"], Headers(scope=scope)) if is_api else None
 
-    def _api_refusal(self, method: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
-            return 401, "The token is missing or wrong. Open the link that deskmate web printed."
-        if method in ("GET", "HEAD"):
-            return None
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return 415, "Send JSON, with the header Content-Type: application/json."
-        length = headers.get("content-length", "")
-        if not length.isdecimal():
-            return 411, "Send the header Content-Length."
-        if int(length) > BODY_CAP:
-            return 413, f"At most {BODY_CAP} bytes can be sent at once."
+
+def _body_refusal(method: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
+    if method in ("GET", "HEAD"):
         return None
-
-    def _is_own(self, origin: str) -> bool:
-        parts = urlsplit(origin)
-        return parts.scheme in ("http", "https") and parts.netloc.lower() in self._hosts
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return 415, "Send JSON, with the header Content-Type: application/json."
+    length = headers.get("content-length", "")
+    if not length.isdecimal():
+        return 411, "Send the header Content-Length."
+    if int(length) > BODY_CAP:
+        return 413, f"At most {BODY_CAP} bytes can be sent at once."
+    return None
