@@ -84,7 +84,7 @@ soak: setup ## run the long fault runs, and the tests of make test with large co
 demo: setup ## watch a rehearsed team at work, without a key or a network
 	@$(PY) -m deskmate demo
 
-conformance: setup ## run MCP's own conformance suite on `deskmate mcp serve`: needs npm, the network and Node 22
+conformance: setup ## run all of MCP's own conformance suite on `deskmate mcp serve`: needs npm, the network and Node 22
 	$(PY) -m tests.faces.mcp.conformance
 
 reference: setup ## make docs/reference/commands.md again from the help of the commands

@@ -15,6 +15,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import anyio
+from mcp import MCPError
+from mcp.server.mcpserver import Context
+from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    InputRequiredResult,
+)
 
 from deskmate.core.policy.permissions import Mode
 from deskmate.faces.mcp import loopback
@@ -41,8 +49,6 @@ SCENARIOS = {
         "input-required-result-ignore-extra-params",
     ),
 }
-# Both want a tool that only a server for tests has.
-KNOWN = {"server-stateless": 2}
 
 
 class TokenAdder(HttpGuard):
@@ -55,17 +61,44 @@ class TokenAdder(HttpGuard):
         await super().__call__(scope, receive, send)
 
 
+# Tools that the suite wants of every server. Ours has them only here.
+
+
+def test_missing_capability(ctx: Context) -> str:
+    """Need something that the client cannot do."""
+    capabilities: dict[str, dict[str, str]] = {"sampling": {}}
+    if ctx.client_capabilities is None or ctx.client_capabilities.sampling is None:
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "sampling is needed", {"requiredCapabilities": capabilities})
+    return "done"
+
+
+def test_streaming_elicitation(ctx: Context) -> str | InputRequiredResult:
+    """Ask the user something."""
+    if ctx.input_responses:
+        return "done"
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    params = ElicitRequestFormParams(message="Who are you?", requested_schema=schema)
+    return InputRequiredResult(input_requests={"who": ElicitRequest(params=params)})
+
+
+def test_logging_tool(ctx: Context) -> str:
+    """Say nothing, as nobody asked for it."""
+    return "done"
+
+
 def main(suite: tuple[str, ...]) -> int:
     """Run all scenarios. Return 1 if one fails that is not known to."""
     with tempfile.TemporaryDirectory() as folder:
-        url = _served(Path(folder))
-        results = [_passes(suite, url, one, version) for version, some in SCENARIOS.items() for one in some]
+        url = served(Path(folder))
+        results = [passes(suite, url, one, version) for version, some in SCENARIOS.items() for one in some]
     return 0 if all(results) else 1
 
 
-def _served(folder: Path) -> str:
+def served(folder: Path) -> str:
     """Serve a folder for as long as this process runs. Return the address."""
     server, told = server_of(Serving(folder, {}, Mode.DEFAULT)), SimpleQueue[str]()
+    for tool in (test_missing_capability, test_streaming_elicitation, test_logging_tool):
+        server.add_tool(tool)
     thread = threading.Thread(
         target=anyio.run, args=(loopback.serve_http, server, 0, TOKEN, told.put, TokenAdder), daemon=True
     )
@@ -73,12 +106,12 @@ def _served(folder: Path) -> str:
     return told.get(timeout=60)
 
 
-def _passes(suite: tuple[str, ...], url: str, scenario: str, version: str) -> bool:
+def passes(suite: tuple[str, ...], url: str, scenario: str, version: str) -> bool:
     words = [*suite, "server", "--url", url, "--scenario", scenario, "--spec-version", version]
     said = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False).stdout
     found = re.search(r"Passed: (\d+)/(\d+), (\d+) failed", said)
     failed = int(found[3]) if found else None
-    good = failed == KNOWN.get(scenario, 0)
+    good = failed == 0
     print(f"{'ok ' if good else 'BAD'} {version} {scenario}: {found[0] if found else 'no result'}", flush=True)
     return good
 
