@@ -36,6 +36,7 @@ def test_a_matcher_fits_these_names(matcher: str, fitting: str, other: str | Non
     [
         ("Edit|Write", ["write_file", "edit_file"]),
         ("MultiEdit", ["edit_file"]),
+        ("WebFetch", ["web_fetch"]),
         ("bash", ["bash"]),
         ("Bash", ["bash"]),
         ("Read|Grep|Glob", ["read_file", "glob", "grep"]),
@@ -44,7 +45,7 @@ def test_a_matcher_fits_these_names(matcher: str, fitting: str, other: str | Non
 )
 def test_our_names_and_those_of_claude_code_both_match(matcher: str, tools: list[str]) -> None:
     table = HookTable(hooks_in({"PreToolUse": [{"matcher": matcher, "hooks": [CAT]}]}, "f", of_project=False).hooks)
-    ours = ["bash", "read_file", "write_file", "edit_file", "glob", "grep"]
+    ours = ["bash", "read_file", "write_file", "edit_file", "glob", "grep", "web_fetch"]
     assert [tool for tool in ours if table.for_tool("PreToolUse", tool)] == tools
 
 

@@ -16,6 +16,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "glob": ("Glob",),
     "grep": ("Grep",),
     "Task": ("Agent",),
+    "web_fetch": ("WebFetch",),
 }
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "read_file": {"path": "file_path"},
