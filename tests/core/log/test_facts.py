@@ -109,7 +109,7 @@ def test_unknown_fields_are_kept_and_written_again(unknown: dict[str, Any]) -> N
 def test_every_stream_has_one_class_for_each_kind() -> None:
     names = {stream: [kind.model_fields["type"].default for kind in kinds] for stream, (_, kinds) in READERS.items()}
     assert {stream: len(set(kinds)) for stream, kinds in names.items()} == {
-        "mail": 10,
+        "mail": 13,
         "roster": 10,
         "board": 11,
         "transcript": 20,
