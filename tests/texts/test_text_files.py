@@ -62,7 +62,19 @@ def test_a_value_that_looks_like_a_place_stays_as_it_is() -> None:
 
 def test_a_title_with_nothing_below_it_is_left_out() -> None:
     values = dict.fromkeys(
-        ("name", "team", "role", "workspace", "members", "environment", "notes", "user_notes", "team_notes"), "x"
+        [
+            "name",
+            "team",
+            "role",
+            "workspace",
+            "members",
+            "environment",
+            "instructions",
+            "notes",
+            "user_notes",
+            "team_notes",
+        ],
+        "x",
     )
     assert "Skills" in filled("lead", {**values, "skills": "- deploy: how"}, {"Skill"})
     assert "Skills" not in filled("lead", {**values, "skills": "- deploy: how"}, set())

@@ -93,6 +93,7 @@ class TeamParts:
     teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     lead_tools: tuple[Tool, ...] = ()
+    added: str = ""
     consent: Consent = NO_CONSENT
     checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None = None
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class TeamParts:
 
     def started(self) -> Started:
         """Return the lead's first entry."""
-        return Started(name=LEAD, made_of=self._makings(_THE_LEAD, self.lead))
+        return Started(name=LEAD, made_of=self._makings(_THE_LEAD, self.lead, instructions=self.added))
 
     def teammate(self, member: Member) -> tuple[AgentParts, Started]:
         """Return the parts of a teammate and its first entry."""

@@ -70,7 +70,8 @@ class RunRequest:
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
     process do not have them. `model`: the model of all agents that have none of their own, instead of the one in the
-    settings. `until`: the goal that the lead gets. `teammates`, `tasks`: who and what is there from the start.
+    settings. `until`: the goal that the lead gets. `added`: more
+    instructions for the lead of a new team. `teammates`, `tasks`: who and what is there from the start.
     """
 
     workspace: Path | None
@@ -86,6 +87,7 @@ class RunRequest:
     team_file: str = ""
     described: tuple[str, str] | None = None
     until: GoalRound | None = None
+    added: str = ""
     consent: Consent = NO_CONSENT
     watched: bool = True
     tools: tuple[Tool, ...] = ()

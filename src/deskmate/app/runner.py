@@ -152,7 +152,13 @@ async def _team_parts(
     save = saving_of(place, teams.home, settings, sandbox, teams.first.writer.redaction)
     profiles = logged_agent_types(place, settings, request.consent.definitions)
     return replace(
-        given, teams=teams, tools=request.tools, lead_tools=request.lead_tools, checkpoint=save, profiles=profiles
+        given,
+        teams=teams,
+        tools=request.tools,
+        lead_tools=request.lead_tools,
+        checkpoint=save,
+        profiles=profiles,
+        added=request.added,
     )
 
 
@@ -271,7 +277,8 @@ class TurnStart:
         since = await _entries(teams, self.entries)
         files = {path for id_, entries in since.items() for path in edited_files(id_.partition("@")[0], entries)}
         outcome = _outcome(teams.home, agent, self.answer_after, end, spent, tasks)
-        return replace(outcome, files=tuple(sorted(files)))
+        members = tuple([member for one in teams.open for member in one.roster.state.members.values()])
+        return replace(outcome, files=tuple(sorted(files)), members=members)
 
 
 async def _entries(teams: Teams, after: Mapping[str, int]) -> dict[str, list[tuple[int, Entry]]]:

@@ -24,7 +24,7 @@ from deskmate.config.settings import (
     config_folder,
     state_folder,
 )
-from deskmate.config.settings_loader import load, load_settings, overridden, store_url
+from deskmate.config.settings_loader import extended, load, load_settings, overridden, store_url
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -40,6 +40,7 @@ __all__ = [
     "choose_model",
     "config_folder",
     "environment",
+    "extended",
     "load",
     "load_settings",
     "local_zone",

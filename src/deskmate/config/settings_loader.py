@@ -39,10 +39,15 @@ Place: TypeAlias = Callable[[Keys], str]
 # The variable of each setting that has one, besides the keys.
 _VARIABLES: Mapping[Keys, str] = {
     ("model",): "DESKMATE_MODEL",
+    ("permission_mode",): "DESKMATE_PERMISSION_MODE",
+    ("max_cost",): "DESKMATE_MAX_COST",
     ("store",): "DESKMATE_STORE",
     ("anthropic", "base_url"): "ANTHROPIC_BASE_URL",
     ("openai", "base_url"): "OPENAI_BASE_URL",
 }
+
+# Variables with a number.
+_NUMBERS = frozenset({"DESKMATE_MAX_COST"})
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
@@ -71,6 +76,26 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
     return settings.model_copy(
         update={field: _places(settings, environ, variables, setting) for field, setting in _PLACED.items()}
     )
+
+
+def extended(settings: Settings, more: Mapping[str, tuple[str, ...]]) -> Settings:
+    """Return settings with more items in some of their lists, by option: allow, deny, network, add-dir.
+
+    Raises BadSettings that names the option.
+    """
+    rules = {name: list(more.get(name, ())) for name in ("allow", "deny")}
+    hosts, folders = list(more.get("network", ())), list(more.get("add-dir", ()))
+    layer = {"permission": rules, "network": hosts, "writable": folders}
+    options = {"network": "network", "writable": "add-dir"}
+    _check(layer, lambda keys: f"The option --{options.get(keys[0]) or keys[-1]}")
+    added, own = Written.model_validate(layer), settings.permission
+    permission = own.model_copy(
+        update={name: [*getattr(own, name), *getattr(added.permission, name)] for name in ("allow", "deny")}
+    )
+    listed = settings.network if isinstance(settings.network, list) else []
+    network = settings.network if settings.network is True or not hosts else [*listed, *hosts]
+    writable = [*settings.writable, *added.writable]
+    return settings.model_copy(update={"permission": permission, "network": network, "writable": writable})
 
 
 def store_url(environ: Mapping[str, str]) -> str | None:
@@ -165,11 +190,19 @@ def _from_environment(environ: Mapping[str, str], variables: Mapping[Keys, str])
     for keys, variable in variables.items():
         # An empty variable counts as unset.
         if value := environ.get(variable):
-            layer = _over(layer, _nested(keys, value))
+            layer = _over(layer, _nested(keys, _number(value) if variable in _NUMBERS else value))
     return layer
 
 
-def _nested(keys: tuple[str, ...], value: str) -> Layer:
+def _number(value: str) -> float | str:
+    """Return the number in a variable. Any other text is refused as a setting."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _nested(keys: tuple[str, ...], value: str | float) -> Layer:
     first, *rest = keys
     return {first: _nested(tuple(rest), value) if rest else value}
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from deskmate.core.goals import Goal
 from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team.members import Member
 from deskmate.core.team.tasks import Task
 from deskmate.core.values import frozen
 from deskmate.errors import RunStopped
@@ -22,8 +23,8 @@ class Outcome:
     whether the team still exists. A team that was begun here and that no model ever answered is removed. `dismissed`:
     teammates that the lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
     `files`: what members changed with `write_file` and `edit_file`, by path. What commands changed is not included.
-    `goal`: of the lead, if it had one. `result`: what the lead submitted, if the program asked for a result of a type.
-    `has_result`: it did, since a result may be None.
+    `members`: everybody on the team, also those that left. `goal`: of the lead, if it had one. `result`: what the lead
+    submitted, if the program asked for a result of a type. `has_result`: it did, since a result may be None.
     """
 
     team: str
@@ -38,6 +39,7 @@ class Outcome:
     dismissed: tuple[str, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
     goal: Goal | None = None
     result: Any = None
     has_result: bool = False

@@ -229,7 +229,8 @@ def _kept_notes(tag: str, notes: str) -> str:
 
 def _instructions(parts: _Makings) -> str:
     body = unframed(parts.instructions).strip()
-    tag = f'<{INSTRUCTIONS} type="{escaped(_line(parts.custom_type))}">'
+    of_type = f' type="{escaped(_line(parts.custom_type))}"' if parts.custom_type else ""
+    tag = f"<{INSTRUCTIONS}{of_type}>"
     return f"{tag}\n{body}\n</{INSTRUCTIONS}>" if body else ""
 
 

@@ -47,7 +47,9 @@ Examples:
 Environment variables (they override ~/.config/deskmate/settings.toml):
   ANTHROPIC_API_KEY, OPENAI_API_KEY    the API key for a provider
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
-  DESKMATE_MODEL                       the model, as provider/model or a short name
+  DESKMATE_PERMISSION_MODE             as --permission-mode
+  DESKMATE_MAX_COST                    as --max-cost, in dollars
+  DESKMATE_MODEL                       the model, as --model
   NO_COLOR                             set it to anything to turn colours off
 """
 
@@ -219,6 +221,7 @@ def _lacks_terminal_ui() -> bool:
     "--team", metavar="NAME", shell_complete=shell_completion.teams, help="Give the goal to this team instead."
 )
 @click.option("--new-team", metavar="NAME", help="The name of the new team. Default: main, main-2, ...")
+@click.option("--resume", "latest", is_flag=True, help="Continue the most recently used team. GOAL is optional then.")
 @click.option(
     "--image",
     "images",
@@ -236,9 +239,11 @@ def run(
     goal: tuple[str, ...],
     team: str | None,
     new_team: str | None,
+    latest: bool,
     images: tuple[Path, ...],
     team_file: str | None,
     output: str,
+    quiet: bool,
     trusts: bool,
     **flags: object,
 ) -> int:
@@ -248,21 +253,21 @@ def run(
     any. Progress goes to stderr, and only the answer goes to stdout.
     --output json prints one object. --output stream-json prints one for each event, and the result at the end.
     """
-    reads = goal == ("-",) or not (goal or team_file)
+    reads = goal == ("-",) or not (goal or team_file or latest)
     words = (from_stdin() if reads else " ".join(goal)) or ""
-    if not (words.strip() or team_file):
+    if not (words.strip() or team_file or latest):
         raise click.UsageError('The goal is empty. Write one, as in: deskmate run "make the tests pass"', ctx)
-    if team and new_team:
-        raise click.UsageError("Choose one of --team and --new-team.", ctx)
-    if team_file and team:
+    if sum(map(bool, (team, new_team, latest))) > 1:
+        raise click.UsageError("Choose one of --team, --new-team and --resume.", ctx)
+    if team_file and (team or latest):
         raise click.UsageError(_NEW_TEAM_ONLY, ctx)
     with importing():
         from deskmate.faces.cli.run_command import carry_out
         from deskmate.faces.common.run_start import request_of
 
     place, flags["team_file"] = ctx.meta["workspace"], team_file
-    request = request_of(place, bounded(words) or None, team or new_team, flags, continues=team is not None)
-    return carry_out(replace(request, images=images), ctx.obj, output=output, trusts=trusts)
+    request = request_of(place, bounded(words) or None, team or new_team, flags, continues=latest or team is not None)
+    return carry_out(replace(request, images=images), ctx.obj, output=output, trusts=trusts, quiet=quiet)
 
 
 @deskmate.command(epilog=EXIT_CODES_EPILOG)
@@ -271,7 +276,7 @@ def run(
 @headless_options
 @click.pass_context
 def resume(
-    ctx: click.Context, /, team: str | None, text: str | None, output: str, trusts: bool, **flags: object
+    ctx: click.Context, /, team: str | None, text: str | None, output: str, quiet: bool, trusts: bool, **flags: object
 ) -> int:
     """Continue the work of a TEAM, and print the answer.
 
@@ -286,7 +291,7 @@ def resume(
         from deskmate.faces.common.run_start import request_of
 
     request = request_of(ctx.meta["workspace"], words and bounded(words), team, flags, continues=True)
-    return carry_out(request, ctx.obj, output=output, trusts=trusts)
+    return carry_out(request, ctx.obj, output=output, trusts=trusts, quiet=quiet)
 
 
 @deskmate.command()

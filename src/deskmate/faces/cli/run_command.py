@@ -37,10 +37,10 @@ class Runner(Protocol):
         """Start or continue a team and run it to the end of its turn."""
 
 
-def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts: bool) -> int:
+def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts: bool, quiet: bool = False) -> int:
     """Run or resume a team and return the exit code. Raises DeskmateError.
 
-    `trusts`: trust everything in the folder, for this run.
+    `trusts`: trust everything in the folder, for this run. `quiet`: print no progress.
     """
     app.seclude()
     app.raise_open_files(app.environment())
@@ -52,14 +52,15 @@ def carry_out(request: RunRequest, runner: Runner | None, *, output: str, trusts
             progress.note(error_text(warning, before="deskmate: warning: "))
         consent = consent_of(request.workspace, settings, progress.note, trusts=trusts, asks=False)
         request = _prepared(request.with_consent(consent or NO_CONSENT), progress)
-        progress.note(", ".join(filter(None, [model, _mode_note(request)])))
+        if not quiet:
+            progress.note(", ".join(filter(None, [model, _mode_note(request)])))
         stop_signals = StopSignals(progress.note)
         with (
             OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
             stop_signals.signals(),
             logging_to(progress.note),
         ):
-            run = _Run(request, output, progress, stdout)
+            run = _Run(request, output, progress, stdout, quiet=quiet)
             try:
                 outcome = anyio.run(run.play, runner or app, stop_signals)
             finally:
@@ -92,7 +93,10 @@ def _mode_note(request: RunRequest) -> str:
 class _Run:
     """One run, reported as it happens."""
 
-    def __init__(self, request: RunRequest, output: str, progress: Progress, stdout: OutputStream) -> None:
+    def __init__(
+        self, request: RunRequest, output: str, progress: Progress, stdout: OutputStream, *, quiet: bool
+    ) -> None:
+        self._quiet = quiet
         self._request, self._output, self._progress, self._stdout = request, output, progress, stdout
         self._team: str | None = None
 
@@ -100,7 +104,8 @@ class _Run:
         """Return the outcome, or None if the run was stopped first."""
         feed = Feed()
         feed.listen(self._hear)
-        feed.listen(self._show)
+        if not self._quiet:
+            feed.listen(self._show)
         with anyio.CancelScope() as scope, stop_signals.stops(scope):
             return await runner.run(self._request, feed)
         return None
@@ -109,7 +114,7 @@ class _Run:
         """Report how the run ended. Return the exit code."""
         if outcome is not None:
             self._team = outcome.team
-            _print(outcome, model, self._output, self._stdout)
+            _print(outcome, model, self._output, self._stdout, _code(outcome))
         # Wait for the reader of an answer, but not after an interrupt: a reader that stopped would block the exit.
         self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
         if self._stdout.failure:
@@ -118,7 +123,7 @@ class _Run:
         if outcome is not None:
             self._tell(outcome)
             self._hand_over(outcome)
-            return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
+            return _code(outcome)
         # A reader that closed the output knows that it was cut short.
         if self._stdout.trouble is None:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
@@ -140,7 +145,7 @@ class _Run:
                 self._progress.hear(event)
 
     def _tell(self, outcome: Outcome) -> None:
-        if outcome.kept:
+        if outcome.kept and not self._quiet:
             self._progress.note(_sum(outcome))
         # Imported here, like other things that only the end of a run needs, so that it begins sooner.
         from deskmate.faces.common.listings import left_lines
@@ -204,10 +209,14 @@ def _sum(outcome: Outcome) -> str:
     return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
 
 
-def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream) -> None:
+def _code(outcome: Outcome) -> int:
+    return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
+
+
+def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream, code: int) -> None:
     from deskmate.faces.cli.output import json_output
 
-    result = json_output.of_outcome(outcome, model)
+    result = json_output.of_outcome(outcome, model, code)
     if output == "json":
         stdout.put(json_output.line(result) + "\n")
     elif output == "stream-json":

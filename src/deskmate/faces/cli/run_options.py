@@ -90,6 +90,26 @@ def headless_options(command: Command) -> Command:
         "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
     )
     for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Print only warnings and what is left on stderr."),
+        click.option("--append-system-prompt", metavar="TEXT", help="Add instructions for the lead of a new team."),
+        click.option(
+            "--add-dir", metavar="FOLDER", multiple=True, help="Let commands write in this folder too. Can be repeated."
+        ),
+        click.option(
+            "--network",
+            metavar="HOST",
+            multiple=True,
+            help="Let commands reach this host, such as pypi.org or '*.example.org'. Can be repeated.",
+        ),
+        click.option(
+            "--deny", metavar="RULE", multiple=True, help="Deny calls that this rule covers. Can be repeated."
+        ),
+        click.option(
+            "--allow",
+            metavar="RULE",
+            multiple=True,
+            help="Allow calls that this rule covers, such as 'bash(git diff *)'. Can be repeated.",
+        ),
         click.option("--until-judge", metavar="CONDITION", help="Go on until the model judges that this is so."),
         click.option("--until", metavar="COMMAND", help="Go on until this command succeeds. It runs in the sandbox."),
     ):

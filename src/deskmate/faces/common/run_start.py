@@ -33,9 +33,17 @@ def request_of(
 ) -> RunRequest:
     """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
-    team_file, until = str(given.pop("team_file", "")), _goal(given)
+    team_file, until, more = str(given.pop("team_file", "")), _goal(given), _more(given)
+    added = str(given.pop("append_system_prompt", ""))
     settings = app.load(app.environment(), given)
-    return RunRequest(workspace, words, team, settings, continues, team_file=team_file, until=until)
+    settings = app.extended(settings, more) if more else settings
+    return RunRequest(workspace, words, team, settings, continues, team_file=team_file, until=until, added=added)
+
+
+def _more(given: dict[str, object]) -> dict[str, tuple[str, ...]]:
+    """Take what adds to the lists of the settings out of the flags, by option."""
+    found = {name: given.pop(name.replace("-", "_"), ()) for name in ("allow", "deny", "network", "add-dir")}
+    return {name: items for name, items in found.items() if isinstance(items, tuple) and items}
 
 
 def _goal(given: dict[str, object]) -> GoalRound | None:

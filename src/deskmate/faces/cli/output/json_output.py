@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from deskmate.core.team.status import status_word
+
 if TYPE_CHECKING:
     from deskmate.app import Outcome
     from deskmate.core.goals import Goal
@@ -25,8 +27,8 @@ def _goal(goal: "Goal | None") -> Fields | None:
     return {**fields, "ended": goal.ended or None}
 
 
-def of_outcome(outcome: "Outcome", model: str) -> Fields:
-    """Return the result of a run. `unfinished` names the first few open tasks.
+def of_outcome(outcome: "Outcome", model: str, code: int) -> Fields:
+    """Return the result of a run that ends with an exit code. `unfinished` names the first few open tasks.
 
     `team` is null if no team was kept, `cost_usd` if a price is not known.
     """
@@ -36,6 +38,7 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         "text": outcome.text,
         "end": outcome.end,
         "reason": outcome.reason,
+        "exit_code": code,
         "steps": outcome.steps,
         "usage": asdict(outcome.usage),
         # Nine decimals: sums of small floats end in digits that mean nothing.
@@ -44,6 +47,8 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         "tasks": {"open": len(left), "done": len(outcome.tasks) - len(left)},
         "unfinished": [{"id": task.id, "subject": task.subject} for task in left[:_OPEN_TASKS]],
         "goal": _goal(outcome.goal),
+        "members": [{"name": one.name, "role": one.role, "status": status_word(one.status)} for one in outcome.members],
+        "files": list(outcome.files),
         "dismissed": list(outcome.dismissed),
         "stopped": [{"id": id_, "command": command} for id_, command in outcome.stopped.items()],
     }
