@@ -18,6 +18,7 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.messages import Envelope, Message
 from deskmate.core.team.roster_records import Joined, PolicySet
 from deskmate.ports import Tool, ToolContext
+from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -47,7 +48,9 @@ class MailTeam:
         if name not in self._desks:
             transcript = await self.process.transcript(name)
             await transcript.record(Started(name=name, planning=planning))
-            self._desks[name] = MailDesk(transcript, self.process.roster, self.process.mailbox(name))
+            self._desks[name] = MailDesk(
+                transcript, self.process.roster, self.process.mailbox(name), self.process.board
+            )
         return self._desks[name]
 
     async def letters(self, name: str) -> list[Envelope]:
@@ -78,6 +81,7 @@ class MailDesk:
     transcript: Transcript
     live_roster: Roster
     mail: Mailbox
+    board: Board
     call: str = ""
 
     fixed: tuple[str, ...] = ()

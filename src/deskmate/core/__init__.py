@@ -8,6 +8,7 @@ picture_formats  pictures that models can see: their media type and their size i
 log              records, names and the values that streams are made of
 team             members, tasks, messages and what the rules allow
 schedule         work by the clock
+advice           what parallel work can be worth, or was
 goals            what must be so before a lead may end its work
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees

@@ -6,6 +6,7 @@ member_view    a member's mail and transcript
 tree_view      the trees of teammates, and the branches of teams
 user_messages  what the user said to a lead, and which files its team wrote
 team_news      whether anything has happened in a team, and waiting for it
+team_advice    what a finished team shows about parallel work
 team_results   what came of a team: answer, cost, time, files
 damage         what of a team cannot be read, and what that stops
 installation   how Deskmate was installed, and which optional parts are there

@@ -10,6 +10,7 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, BadName, Refused, ToolError
 from tests.tools.mail_team import MailDesk, MailTeam
 
@@ -203,3 +204,15 @@ async def test_nonsense_is_refused_before_anything_runs(lead: MailDesk, nonsense
 async def test_without_a_name_it_is_an_errand(lead: MailDesk) -> None:
     assert await lead.use("Task", prompt="Find it.", subagent_type="Plan") == Result("Plan did: Find it.")
     assert lead.roster.teammates == []
+
+
+@pytest.mark.behaviour("advise")
+async def test_a_lead_with_more_teammates_than_can_work_at_once_is_told_so() -> None:
+    team = await MailTeam.gathered()
+    for blocked_by in ([], [1], [2]):
+        await team.process.board.create("lead", NewTask("step", blocked_by=blocked_by))
+    lead = await team.desk("lead")
+    first = await lead.use("Task", description="help", prompt="Help.", name="ann")
+    second = await lead.use("Task", description="help", prompt="Help.", name="bob")
+    assert "At most" not in first.text
+    assert "At most 1 of the 3 open tasks" in second.text

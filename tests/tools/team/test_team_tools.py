@@ -43,7 +43,7 @@ async def seated(*teammates: str, home: str | None = None) -> tuple[MailTeam, Fo
     await team.process.join(*teammates)
     transcript = await team.process.transcript(LEAD)
     await transcript.record(Started(name=LEAD))
-    return team, FoundersDesk(transcript, team.process.roster, team.process.mailbox(LEAD))
+    return team, FoundersDesk(transcript, team.process.roster, team.process.mailbox(LEAD), team.process.board)
 
 
 async def refusal(desk: FoundersDesk, tool: str, **arguments: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from deskmate.core.advice import spawn_advice
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import SUBAGENT, agent_id, new_name
 from deskmate.core.policy.isolation import Isolation
@@ -102,10 +103,15 @@ async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: T
         )
     elif why := _new_reason(member, context.roster):
         first += f", in the folder of the user like you: it cannot have its own copy of the repository, because {why}"
-    return Result(
-        f"agent_id {agent_id(member.name, team)}\n"
-        f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."
-    )
+    words = f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."
+    return Result("\n".join(filter(None, [f"agent_id {agent_id(member.name, team)}", words, _advice(context)])))
+
+
+def _advice(context: ToolContext) -> str:
+    """Return what the board says about one more teammate, if there are more now than can work at once."""
+    board = context.board.state
+    open_ = {task.id: task.blocked_by for task in board.tasks.values() if task.is_open}
+    return spawn_advice(open_, sum(member.here for member in context.roster.teammates))
 
 
 def _new_reason(member: Member, roster: RosterState) -> str:

@@ -1,5 +1,6 @@
 """What the commands print.
 
+advice_output      what parallel work was worth
 team_output        teams, board, inbox, cost
 tail_output        a member's transcript, followed
 action_output      send, stop, and changes to the board

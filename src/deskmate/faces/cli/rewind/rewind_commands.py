@@ -1,4 +1,4 @@
-"""Rewind, fork and compare. Docstrings of commands are their help. `rewind_output` carries them out."""
+"""Rewind, fork, compare and advise. Docstrings of commands are their help."""
 
 from typing import Literal
 
@@ -100,4 +100,19 @@ def compare(ctx: click.Context, /, one: str, other: str, diff: bool, as_json: bo
     return rewind_output.compare_teams(ctx.meta["workspace"], one, other, diff=diff, as_json=as_json)
 
 
-REWIND_COMMANDS = (rewind, fork, compare)
+@click.command()
+@click.argument("team", required=False, shell_complete=shell_completion.teams)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+@click.pass_context
+def advise(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
+    """Show whether teammates were worth it for a TEAM: its critical path, where they waited, and what one agent costs.
+
+    The cost of one agent is an estimate, and its assumptions are printed. TEAM defaults to the most recently used team.
+    """
+    with importing():
+        from deskmate.faces.cli.output import advice_output
+
+    return advice_output.advise(ctx.meta["workspace"], team, as_json=as_json)
+
+
+REWIND_COMMANDS = (rewind, fork, compare, advise)
