@@ -35,7 +35,7 @@ from deskmate.trust.team_signature import Signing
 BEAT_SECONDS = 10.0
 # What `play` raises if the member's records were cut or changed, and how its process must end then.
 CORRUPTIONS = (StoreCorrupt, Conflict)
-__all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "TeammateOrder", "TeammateRun", "in_processes", "play"]
+__all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "TeammateOrder", "TeammateRun", "count_other_team", "in_processes", "play"]
 
 
 class TeammateOrder(BaseModel):
@@ -94,7 +94,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
         team_state = team_state_of(store, settings, feed, seconds=part.seconds)
         async with task_group() as tasks:
             tasks.start_soon(_beat, beat, team_state.writer.clock)
-            await tasks.start(_count_other_team, Signing(settings.state, place), team, team_state)
+            await tasks.start(count_other_team, Signing(settings.state, place), team, team_state)
             teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
@@ -113,7 +113,7 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
         await clock.sleep(BEAT_SECONDS)
 
 
-async def _count_other_team(
+async def count_other_team(
     signing: Signing, team: str, team_state: TeamState, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
 ) -> None:
     """Count what the lead's other team spends, which may begin and end while this runs, and what closed ones spent.
