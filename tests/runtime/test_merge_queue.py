@@ -1,5 +1,6 @@
 """The merge queue on a real repository: each offer is merged once or returned, wherever the process is killed."""
 
+import os
 import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -66,7 +67,7 @@ def change(folder: Path, line: int, text: str) -> None:
     file.write_text("".join(lines))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(30 if os.environ.get("DESKMATE_SOAK") else 1))
 async def test_whatever_is_killed_every_offer_is_merged_once_or_told_why_not(repository: Repository, seed: int) -> None:
     chance, store = random.Random(seed), MemoryStore()
     names = [f"m{number}" for number in range(5)]

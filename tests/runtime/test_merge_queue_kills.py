@@ -27,7 +27,7 @@ from tests.runtime.team_process import Killed
 from tests.workspace.trees.old_git import with_old_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("worktree")]
-SEEDS = range(100 if os.environ.get("DESKMATE_SOAK") else 2)
+SEEDS = range(100 if os.environ.get("DESKMATE_SOAK") else 1)
 NAMES, ROUNDS = ("ann", "bob", "cat", "dan"), 2
 BAD, CHECK = "BAD", "! grep -rlw --include=*.txt BAD ."
 # A process dies at one of so many steps. Offering a task, and merging those of all members, take about half of them.

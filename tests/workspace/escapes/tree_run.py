@@ -5,6 +5,7 @@ With a UID, that user becomes first.
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,9 @@ OWN = [
     Attempt("moving the tree", "mv <tree> <tree>-2", there("<tree>-2")),
     wrote("a link out of the tree", "ln -s <outside> src/out; echo pwned > src/out/victim"),
 ]
-ATTEMPTS = [*(one for one in (*FILES, *HOME, *GIT, *LINKS) if one.name not in _ELSEWHERE), *OWN]
+_COMMON = [one for one in (*FILES, *HOME, *GIT, *LINKS) if one.name not in _ELSEWHERE]
+# The other attempts are also tried from the workspace. So an ordinary run tries some of them here, a soak test all.
+ATTEMPTS = [*(_COMMON if os.environ.get("DESKMATE_SOAK") else random.Random("tree").sample(_COMMON, 16)), *OWN]
 
 
 def in_a_tree(on: Ground, sandbox: Sandbox | None) -> LocalWorkspace:

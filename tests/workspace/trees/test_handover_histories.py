@@ -14,7 +14,7 @@ from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handov
 from tests.workspace.trees.tree_repository import TreeRepository
 
 pytestmark = pytest.mark.behaviour("worktree")
-SEEDS = range(60 if os.environ.get("DESKMATE_SOAK") else 6)
+SEEDS = range(60 if os.environ.get("DESKMATE_SOAK") else 4)
 NAMES, LINES, ACTIONS = ("one.txt", "two.txt", "three.txt"), 40, 25
 
 
