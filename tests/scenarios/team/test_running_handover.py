@@ -21,6 +21,7 @@ from deskmate.testing.team_scripts import (
     run_command,
     spawn,
     wait_for_file,
+    was_told,
 )
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level
@@ -32,16 +33,17 @@ LOOK = "cat ann.txt bob.txt"
 
 
 def looking_lead(*members: str) -> MemberScript:
-    """Give each member a task, look at their files when they are idle, and say what was there."""
+    """Give each member a task, and look at their files once they have all come in."""
+    begin = in_turn(
+        Say(calls=[spawn(name, isolation="own") for name in members]),
+        Say(calls=[add_task(f"work of {name}", owner=name) for name in members]),
+        then=Say("They work."),
+    )
+    look = iter([Say(calls=[run_command(LOOK)])])
 
     def script(asked: Asked) -> Say:
-        first = in_turn(
-            Say(calls=[spawn(name, isolation="own") for name in members]),
-            Say(calls=[add_task(f"work of {name}", owner=name) for name in members]),
-            Say("They work."),
-            Say(calls=[run_command(LOOK)]),
-        )
-        return first(asked)
+        has_all = all(was_told(asked, f"{name}.txt") for name in members)
+        return next(look, Say("Done.")) if has_all else begin(asked)
 
     return script
 
@@ -84,12 +86,16 @@ async def test_work_that_cannot_be_handed_over_is_told_once_with_a_way_to_see_it
         (tmp_path / "work/ann.txt").write_text("typed meanwhile\n")
         return writes(("ann.txt", "ann\n"))(asked)
 
-    lead_ = in_turn(
+    begin = in_turn(
         Say(calls=[spawn("ann", isolation="own")]),
         Say(calls=[add_task("work of ann", owner="ann")]),
-        Say("It works."),
-        Say(calls=[run_command(f"git show {BRANCH}:ann.txt")]),
+        then=Say("It works."),
     )
+    look = iter([Say(calls=[run_command(f"git show {BRANCH}:ann.txt")])])
+
+    def lead_(asked: Asked) -> Say:
+        return next(look, Say("Done.")) if was_told(asked, f"work of {BRANCH}") else begin(asked)
+
     scripts = {LEAD: lead_, "ann": ann}
     async with Scenario(tmp_path, scripts, merge="auto") as team:
         run = await team.run("Write a file.")
@@ -115,13 +121,16 @@ async def test_nothing_is_handed_over_while_the_team_runs_if_the_user_does_not_w
 
 async def test_files_are_saved_before_a_task_in_the_users_folder_and_before_work_comes_in(tmp_path: Path) -> None:
     repository(tmp_path / "work")
-    lead_ = in_turn(
+    begin = in_turn(
         Say(calls=[spawn("ann", isolation="own"), spawn("bob", isolation="shared")]),
         Say(calls=[add_task("work of ann", owner="ann")]),
-        Say("Ann works."),
-        Say(calls=[add_task("work of bob", owner="bob")]),
-        Say("Bob works."),
+        then=Say("Ann works."),
     )
+    asks_bob = iter([Say(calls=[add_task("work of bob", owner="bob")])])
+
+    def lead_(asked: Asked) -> Say:
+        return next(asks_bob, Say("Bob works.")) if was_told(asked, f"work of {BRANCH}") else begin(asked)
+
     scripts = {LEAD: lead_, "ann": writes(("ann.txt", "ann\n")), "bob": writes(("bob.txt", "bob\n"))}
     async with Scenario(tmp_path, scripts, merge="auto") as team:
         await team.run("Write two files.")
@@ -141,14 +150,19 @@ async def test_a_lead_that_leads_another_team_reads_the_finished_work_of_both(tm
             return Say("I wait.")
         return Say(calls=[run_command("echo ann > ann.txt"), complete_task(1)])
 
-    lead_ = in_turn(
+    begin = in_turn(
         Say(calls=[spawn("ann", isolation="own"), add_task("work of ann", owner="ann")]),
         Say(calls=[Use("TeamCreate", {"team_name": "web"})]),
         Say(calls=[spawn("bob", isolation="own"), add_task("work of bob", owner="bob")]),
         Say(calls=[Use("SendMessage", {"recipient": "ann@main", "content": "begin now"})]),
-        Say("They work."),
-        Say(calls=[run_command(LOOK)]),
+        then=Say("They work."),
     )
+    look = iter([Say(calls=[run_command(LOOK)])])
+
+    def lead_(asked: Asked) -> Say:
+        has_both = all(was_told(asked, f"work of deskmate/{name} is in") for name in ("main", "web"))
+        return next(look, Say("Done.")) if has_both else begin(asked)
+
     async with Scenario(tmp_path, {LEAD: lead_, "ann": ann, "bob": writes(("bob.txt", "bob\n"))}, merge="auto") as team:
         run = await team.run("Write two files.")
     assert results(run, lambda text: "ann\nbob" in text)
@@ -169,14 +183,17 @@ async def test_nothing_is_handed_over_while_a_teammate_of_either_team_may_change
     def zoe(asked: Asked) -> Say:
         return Say(calls=[wait_for_file("go.txt"), complete_task(1)]) if given_task(asked) else Say("I rest.")
 
-    lead_ = in_turn(
+    begin = in_turn(
         Say(calls=[spawn("zoe", isolation="shared"), add_task("work of zoe", owner="zoe")]),
         Say(calls=[Use("TeamCreate", {"team_name": "web"})]),
         Say(calls=[spawn("bob", isolation="own"), add_task("work of bob", owner="bob")]),
-        Say("They work."),
-        Say(calls=[run_command("touch go.txt")]),
-        Say("They still work."),
+        then=Say("They work."),
     )
+    go = iter([Say(calls=[run_command("touch go.txt")])])
+
+    def lead_(asked: Asked) -> Say:
+        return next(go, Say("They still work.")) if was_told(asked, "zoe@main may change files") else begin(asked)
+
     scripts = {LEAD: lead_, "zoe": zoe, "bob": writes(("bob.txt", "bob\n"))}
     async with Scenario(tmp_path, scripts, merge="auto", sandbox=True, permission_mode="bypass") as team:
         run = await team.run("Write a file.")
