@@ -48,7 +48,7 @@ class Size:
     crowd: tuple[int, int] = (100, 1_000)
     graph: int = 200
     large_team: tuple[int, int] = (1_000, 100_000)  # its tasks and its records
-    paged_team: tuple[int, int, int] = (500, 10_000, 10_000)  # its tasks, its records, and those that follow
+    paged_team: tuple[int, int, int] = (500, 10_000, 50_000)  # its tasks, its records, and those that follow
     tree_files: int = 50_000
     merged_files: int = 2_000
     merges: int = 40

@@ -6,6 +6,8 @@ import { clock, t } from "deskmate/words";
 
 const COLUMNS = [[4, 200], [8, 140], [Infinity, 104]];
 const NEAR_END = 80;
+// With more columns than these, an end of an arrow is mostly out of sight, so its ends are named.
+const MANY = 8;
 
 function nameOf(sender) {
   return sender.split(":")[0];
@@ -52,7 +54,7 @@ export function Mail({ store }) {
   };
   const scrolled = ({ currentTarget: one }) => { follows.current = one.scrollHeight - one.scrollTop - one.clientHeight < NEAR_END; };
   return html`<section class="mail-view" aria-label=${t("Mail")}><div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label=${t("Mail")}>
-    <div class="sequence" ref=${size}>
+    <div class="sequence ${names.length > MANY ? "many" : ""}" ref=${size}>
       <div class="heads">${names.map((name) => html`<${Name} key=${name} name=${name} colour=${colours(name)} />`)}</div>
       ${keys.map((key) => html`<${Row} key=${key} row=${store.letters.row(key)} shape=${shape} places=${places} wide=${wide} colours=${colours} />`)}
     </div></div></section>`;
