@@ -26,7 +26,7 @@ def test_the_types_are_listed_with_their_files_tools_and_whether_they_are_truste
     lines = run_command("-C", str(folder), "agents", env=env).stdout.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["general-purpose", "Explore", "Plan"]
     own = lines.index(f"code-reviewer  {env['HOME']}/.claude/agents/code-reviewer.md")
-    tools = "  tools: read_file, glob, grep, mcp__github__get_pull_request"
+    tools = "  tools: read_file, glob, grep, web_fetch, mcp__github__get_pull_request"
     assert lines[own + 2 : own + 4] == [tools, "  model: anthropic:claude-sonnet-5-5"]
     assert "shell-user  .claude/agents/shell-user.md (new, not trusted)" in lines
     assert lines[-1] == "To review and trust agent files, run: deskmate trust"
