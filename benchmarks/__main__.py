@@ -83,7 +83,7 @@ PARTS: dict[str, Part] = {
 def main(arguments: Sequence[str] | None = None, parts: Mapping[str, Part] = PARTS) -> int:
     """Measure the parts that were chosen and print their tables; return the exit status."""
     options = _options(arguments, parts)
-    chosen = [options.only] if options.only else list(parts)
+    chosen = list(dict.fromkeys(options.only)) if options.only else list(parts)
     size = QUICK if options.quick else Size()
     answers: dict[str, Answer] = {}
     with _room(options.folder) as folder:
@@ -118,12 +118,15 @@ Examples:
   python -m benchmarks                         every part, about 11 minutes on two idle cores
   python -m benchmarks --quick                 every part in small counts, about 2 minutes
   python -m benchmarks --only mail --json mail.json
+  python -m benchmarks --only overhead --only history --only start --only memory
   python -m benchmarks.soak --help             the long fault runs
 
 Exit status: 0 if everything ran, 1 if Deskmate lost or doubled anything, 2 if a part failed, 130 after Ctrl-C.
 A missed target is printed as MISS and does not change the status: the machine may be busy.""",
     )
-    parser.add_argument("--only", choices=list(parts), metavar="PART", help="measure one part only")
+    parser.add_argument(
+        "--only", action="append", choices=list(parts), metavar="PART", help="measure this part only; may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="use small counts, to see that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there as well")
     parser.add_argument(

@@ -50,6 +50,14 @@ def test_a_part_that_fails_is_named_and_the_others_are_measured(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_only_the_chosen_parts_are_measured_each_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = {name: figures(name.title()) for name in ("first", "second", "third")}
+    chosen = [word for name in ("third", "first", "third") for word in ("--only", name)]
+    assert main(["--folder", str(tmp_path), *chosen], parts) == 0
+    tables = [line for line in capsys.readouterr().out.splitlines() if line in ("First", "Second", "Third")]
+    assert tables == ["Third", "First"]
+
+
 def test_something_lost_changes_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--folder", str(tmp_path)], {"mail": figures("Mail", lost=1)}) == 1
     assert main(["--folder", str(tmp_path)], {"mail": figures("Mail")}) == 0
