@@ -43,7 +43,7 @@ def test_what_is_added_is_listed_with_its_next_time_until_it_is_removed(place: P
     listed = at(place, "schedule", "list", env=env)
     assert "2 (once: 0 9 * * 1-5 Europe/Berlin, by user): task: Report (next " in listed.stdout
     removed = at(place, "schedule", "rm", "1", env=env)
-    assert removed.stdout.startswith("deleted: 1 (every 10m")
+    assert removed.stdout == "deleted: 1 (every 10m, by user): Is the build green? (over)\n"
     found = json.loads(at(place, "schedule", "list", "--json", env=env).stdout)
     assert [(one["id"], one["task"], one["content"]) for one in found["schedules"]] == [(2, "Report", "all of it\n")]
     assert in_team(place, kinds) == ["schedule_created", "schedule_created", "schedule_deleted"]

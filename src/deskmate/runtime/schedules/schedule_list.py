@@ -95,7 +95,8 @@ class ScheduleList:
                 raise Refused(unknown_schedule(state, schedule))
             return ScheduleDeleted(schedule=schedule, by=by, at=self.writer.clock.timestamp(), cause=cause)
 
-        return self.state.schedules[await self._decide(event, cause)]
+        deleted = await self._decide(event, cause)
+        return self.state.schedules[deleted]
 
     async def record_due(self) -> list[Schedule]:
         """Record which schedules are due now. Return those that this process recorded, which must do what they say."""
