@@ -26,6 +26,8 @@ __all__ = ["harness"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("mcp-client")]
 ECHO = "mcp__hostile__echo"
+# With any number of tools of servers, and what a few tools may add to that.
+FIRST_BYTES, LISTED_BYTES = 15_000, 8_500
 ALLOW = {"allow": ["mcp__hostile__*"]}
 
 
@@ -94,9 +96,32 @@ async def test_many_tools_are_found_and_called_without_making_the_prompt_longer(
 
     outcome = await ask(harness, searches, permission=ALLOW, mcp={"hostile": server("plain", str(file))})
     assert outcome.text.endswith("found")
+    assert size(requests[0]) <= FIRST_BYTES
     assert {"McpSearch", "McpCall"} <= set(requests[0].tools)
     assert not any("mcp__" in name for name in requests[0].tools)
     assert requests[0].tools == requests[-1].tools
+
+
+@pytest.mark.parametrize("count", [5, 20, 200])
+async def test_the_first_request_stays_short_whatever_servers_list(
+    harness: AppHarness, tmp_path: Path, count: int
+) -> None:
+    file = tmp_path / "tools"
+    file.write_text("".join(f"tool{number}|{'word ' * 50}\n" for number in range(count)))
+    requests = list[Asked]()
+
+    def looks(asked: Asked) -> Say:
+        requests.append(asked)
+        return Say("Seen.")
+
+    await ask(harness, looks, mcp={"hostile": server("plain", str(file))})
+    are_listed = any("mcp__" in name for name in requests[0].tools)
+    assert size(requests[0]) <= FIRST_BYTES + LISTED_BYTES * are_listed
+
+
+def size(asked: Asked) -> int:
+    """Return how many bytes a request had."""
+    return int(asked.headers["content-length"])
 
 
 async def test_what_is_found_is_still_refused_by_its_own_name(harness: AppHarness, tmp_path: Path) -> None:
