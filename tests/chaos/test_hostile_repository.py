@@ -110,8 +110,9 @@ def test_without_checkpoints_a_run_executes_nothing_asks_only_the_provider_and_o
         assert traced.connected == [provider.url.removeprefix("http://")]
     assert code == 0, told
     assert traced.executed == [sys.executable]
-    # Its own team alone: of the one that came with the repository the folder is listed, and no file is opened.
-    own = re.compile(r"\.(teams|tasks)(/main|/main-2(/.*)?|/\.gitignore)?")
+    # Its own team alone: of the one that came with the repository the folder is listed, and no file is opened. Git's
+    # folder is listed for the lock of a killed hand-over.
+    own = re.compile(r"\.git|\.(teams|tasks)(/main|/main-2(/.*)?|/\.gitignore)?")
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
     seen = "AGENTS.md, .deskmate/settings.toml, .claude/settings.json, .deskmate/skills"

@@ -11,7 +11,7 @@ from deskmate.core.agent.merge_texts import handed_over, listed, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
-from deskmate.workspace.trees.handover.user_checkout import UserCheckout
+from deskmate.workspace.trees.handover.user_checkout import remove_left_locks
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 
@@ -73,4 +73,4 @@ def remove_left(places: TreePlaces) -> None:
     """Remove what a killed hand-over left, such as its lock on the index. That of a process that still runs stays."""
     # Elsewhere this would be the folder with the user's files.
     if places.checkout != places.workspace:
-        UserCheckout(places).remove_left()
+        remove_left_locks(places.checkout)

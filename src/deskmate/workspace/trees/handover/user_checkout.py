@@ -30,6 +30,21 @@ _COPY, _OLD, _OWN_LOCK = "deskmate-handover-index", "deskmate-handover-old-index
 _ALL = ("--", ":/", ":(exclude,top).teams", ":(exclude,top).tasks")
 
 
+def remove_left_locks(folder: Path) -> None:
+    """Remove what a killed hand-over left in the folder of a checkout's index. That of a process that still runs stays.
+
+    This runs no git, because a start does it before anything of a repository is trusted.
+    """
+    for own in folder.glob(f"{_OWN_LOCK}*"):
+        with suppress(FileNotFoundError), own.open("rb") as held:
+            if not try_lock(held.fileno()):
+                continue
+            if os.path.exists(lock := folder / _LOCK) and os.path.samefile(own, lock):
+                lock.unlink()
+            for name in (own.name, _COPY, f"{_COPY}.lock", _OLD):
+                (folder / name).unlink(missing_ok=True)
+
+
 class UserCheckout:
     """What the user has checked out. Use it inside `locked`."""
 
@@ -73,15 +88,8 @@ class UserCheckout:
             ) from error
 
     def remove_left(self) -> None:
-        """Remove what a killed hand-over left. That of a process that still runs stays."""
-        for own in self._folder.glob(f"{_OWN_LOCK}*"):
-            with suppress(FileNotFoundError), own.open("rb") as held:
-                if not try_lock(held.fileno()):
-                    continue
-                if os.path.exists(lock := self._folder / _LOCK) and os.path.samefile(own, lock):
-                    lock.unlink()
-                for name in (own.name, _COPY, f"{_COPY}.lock", _OLD):
-                    (self._folder / name).unlink(missing_ok=True)
+        """Remove what a killed hand-over left."""
+        remove_left_locks(self._folder)
 
     def _copy_index(self) -> None:
         self._copy.unlink(missing_ok=True)
