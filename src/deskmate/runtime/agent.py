@@ -8,19 +8,7 @@ transcript.
 from collections.abc import Callable
 from functools import partial
 
-from deskmate.core.agent.actions import (
-    Act,
-    Action,
-    CheckGoal,
-    Compact,
-    EndRun,
-    Park,
-    Rest,
-    RunHooks,
-    Settle,
-    Stop,
-    Think,
-)
+from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
 from deskmate.core.agent.rules.end_of_run import end_of_run
@@ -31,15 +19,14 @@ from deskmate.core.goals import GoalRound, goal_set_text
 from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.members import Member
-from deskmate.core.team.status import WORKING, Left, Parked
+from deskmate.core.team.status import WORKING, Parked
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.runtime.agent_parts import AgentParts
-from deskmate.runtime.departure import leave
-from deskmate.runtime.events import Changed, Recorded
+from deskmate.runtime.events import Recorded
 from deskmate.runtime.perform.agent_work import AgentWork
-from deskmate.runtime.perform.parking import give_up, note_corrupt, park
+from deskmate.runtime.perform.parking import give_up, leave_team, note_corrupt, park
 from deskmate.runtime.perform.surroundings import is_resting, is_turn_over, listen, see, tell_end, wait_for_news
-from deskmate.runtime.perform.working_steps import act, compact, offer_untasked, take_in_work, think
+from deskmate.runtime.perform.working_steps import act, between_steps, compact, offer_untasked, take_in_work, think
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
 
@@ -153,25 +140,13 @@ class Agent:
                 await park(work, reason)
             case Rest():
                 await self._rest(view, action)
-            case RunHooks():
-                # Imported only if there are hooks.
-                from deskmate.runtime.hooks.hook_steps import run_hooks
-
-                await run_hooks(work, action, view)
-            case CheckGoal():
-                # Imported only if there is a goal.
-                from deskmate.runtime.perform.goal_checks import check_goal
-
-                await check_goal(work, origin)
             case EndRun(status=status):
                 return Rest(status)
-            case Stop(reason=reason, agreed=agreed):
-                writer, roster, board = team_state.writer, team_state.roster, team_state.board
-                await leave(work.transcript, writer, roster, board, reason=reason, agreed=agreed)
-                team_state.feed.tell(Changed(work.transcript.name, Left(reason, agreed)))
+            case Stop():
+                await leave_team(work, action)
                 return action
-            case duty:
-                await work.duties.do(duty, work.me)
+            case other:
+                await between_steps(work, other, origin)
         return None
 
     async def _rest(self, view: View, rest: Rest) -> None:

@@ -3,7 +3,7 @@
 agent_work       everything one agent works with, as one value
 surroundings     what an agent hears and sees before it decides, and what it waits for
 working_steps    ask the model, run calls, make room: the steps that can be cut
-parking          an agent that cannot continue
+parking          an agent that cannot continue, or leaves
 model_calls      builds the prompt, calls the model, makes room when the context is full
 calls            runs what a model asked for, also in the background
 goal_checks      checks the goal of a lead

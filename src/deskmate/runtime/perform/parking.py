@@ -1,11 +1,15 @@
-"""An agent that cannot continue: why, and what happens to its tasks."""
+"""An agent that cannot continue, or leaves: why, and what happens to its tasks."""
 
 import logging
 
+from deskmate.core.agent.actions import Stop
 from deskmate.core.agent.entries import AgentParked, SummaryDropped
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.team.roster_records import MemberParked
+from deskmate.core.team.status import Left
 from deskmate.errors import StoreError
+from deskmate.runtime.departure import leave
+from deskmate.runtime.events import Changed
 from deskmate.runtime.perform.agent_work import AgentWork
 
 _LOG = logging.getLogger(__name__)
@@ -47,3 +51,11 @@ async def note_corrupt(work: AgentWork, error: StoreError) -> None:
     if work.is_lead and not team_state.roster.state.away and await work.transcript.was_changed():
         at, name = team_state.writer.clock.timestamp(), work.transcript.name
         await team_state.roster.status(MemberParked(name=name, reason=str(error), only_user=True, at=at))
+
+
+async def leave_team(work: AgentWork, stop: Stop) -> None:
+    """Leave the team, and tell listeners."""
+    team_state, name = work.team_state, work.transcript.name
+    writer, roster, board = team_state.writer, team_state.roster, team_state.board
+    await leave(work.transcript, writer, roster, board, reason=stop.reason, agreed=stop.agreed)
+    team_state.feed.tell(Changed(name, Left(stop.reason, stop.agreed)))

@@ -1,10 +1,10 @@
-"""The steps in which an agent works: ask the model, run calls, make room, and offer what it did without a task."""
+"""The steps in which an agent works: ask the model, run calls, make room. Also what it does between two steps."""
 
 import hashlib
 from collections.abc import Iterator
 from itertools import takewhile
 
-from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.actions import CheckGoal, Duty, Rest, RunHooks
 from deskmate.core.agent.entries import Began, Overflowed, PicturesRefused, Took
 from deskmate.core.agent.merge_texts import listed
 from deskmate.core.agent.teams.addresses import addressed
@@ -137,6 +137,24 @@ async def compact(work: AgentWork, origin: Origin) -> None:
         await park(work, str(error))
     if origin.view.memory.focus is not None:
         await drop_summary(work)
+
+
+async def between_steps(work: AgentWork, action: RunHooks | CheckGoal | Duty, origin: Origin) -> None:
+    """Do what an agent does between two steps: run hooks, check a goal, or do a duty to its team.
+
+    What few agents ever do is imported only then.
+    """
+    match action:
+        case RunHooks():
+            from deskmate.runtime.hooks.hook_steps import run_hooks
+
+            await run_hooks(work, action, origin.view)
+        case CheckGoal():
+            from deskmate.runtime.perform.goal_checks import check_goal
+
+            await check_goal(work, origin)
+        case duty:
+            await work.duties.do(duty, work.me)
 
 
 async def offer_untasked(work: AgentWork, rest: Rest) -> bool:
