@@ -44,6 +44,8 @@ async def test_the_story_on_a_server_ends_as_with_files_and_leaves_no_records_on
     assert_the_board_tells_the_story(played)
     assert played.everyone_left
     assert not [*runner.place.glob(".teams/**/*.jsonl"), *runner.place.glob(".tasks/**/*.jsonl")]
+    # What stays on the machine, such as blobs, must not get into a commit.
+    assert (runner.place / ".teams/.gitignore").read_text() == "*\n"
 
 
 # -- commands ---------------------------------------------------------------------------------------

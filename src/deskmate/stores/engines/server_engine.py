@@ -6,6 +6,7 @@ repository.
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -14,14 +15,16 @@ from deskmate.core.log.records import Json, Record
 from deskmate.core.team import spending
 from deskmate.core.team.roster_records import TeamFounded, read_event
 from deskmate.core.team.spending import EMPTY, Spending
-from deskmate.errors import UnsafeFolder
+from deskmate.errors import StoreUnavailable, UnsafeFolder
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores import removal
 from deskmate.stores.engines.engine import DamageNote
 from deskmate.stores.engines.loop_thread import LoopThread
 from deskmate.stores.engines.server_backend import Backend, ServerTeam
 from deskmate.stores.engines.server_look import ServerLook
 from deskmate.stores.engines.server_store import ServerStore
-from deskmate.stores.jsonl_store import TEAMS
+from deskmate.stores.jsonl_store import TEAMS, keep_out_of_git
 
 
 class ServerEngine:
@@ -84,7 +87,15 @@ class ServerEngine:
         there = self._thread.call(self._backend.create(team) if create else self._backend.team(team))
         if there is None:
             raise UnsafeFolder(f"There is no team '{team}' in {self._place}", 'To start one, run: deskmate run "GOAL"')
-        return ServerStore(self._thread, self._backend, there)
+        return ServerStore(self._thread, self._backend, there, self._hide_from_git)
+
+    def _hide_from_git(self) -> None:
+        """Keep what members leave in the workspace, such as blobs, out of commits."""
+        try:
+            with closing(PrivateFolder.of(self._workspace, (TEAMS,), Files(), create=True)) as folder:
+                keep_out_of_git(folder)
+        except OSError as error:
+            raise StoreUnavailable.of(self._workspace / TEAMS, error) from error
 
     def look(self, team: str, note: DamageNote) -> ServerLook:
         """Return a team for a person."""
@@ -126,7 +137,7 @@ class ServerEngine:
         for one in [*(one for one in self._all() if one.archived and one.name in archived), self._find(team)]:
             if one is not None:
                 self._thread.call(self._backend.remove(one))
-        if (self._workspace / TEAMS / team).exists():
+        if (self._workspace / TEAMS).exists():
             removal.remove_team(self._workspace, team)
 
     def close(self) -> None:

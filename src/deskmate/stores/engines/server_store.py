@@ -1,6 +1,6 @@
 """The store of one team on a server."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -35,11 +35,11 @@ class ServerStore:
     """Streams and seats of one team on a server.
 
     As long as it holds seats, each append and decision carries their epochs, and the server refuses it if another
-    process has taken one of these seats over.
+    process has taken one of these seats over. `prepare`: called with each seat, because then members run here.
     """
 
-    def __init__(self, thread: LoopThread, backend: Backend, team: ServerTeam) -> None:
-        self._thread, self._backend, self._team = thread, backend, team
+    def __init__(self, thread: LoopThread, backend: Backend, team: ServerTeam, prepare: Callable[[], None]) -> None:
+        self._thread, self._backend, self._team, self._prepare = thread, backend, team, prepare
         self._held: list[Ticket] = []
         self._closed = False
 
@@ -85,6 +85,7 @@ class ServerStore:
         try:
             await self._thread.run(self._backend.take(self._team, ticket, wait=wait))
             self._held.append(ticket)
+            self._prepare()
             yield ServerSeat(name)
         finally:
             if ticket in self._held:
