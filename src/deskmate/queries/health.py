@@ -281,6 +281,20 @@ def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWor
     return CheckedWorkspace(place, usable, (*needed, check_space(free)))
 
 
+def check_store(place: Path) -> Check | None:
+    """Check the server that keeps the teams. Return None if they are files in the workspace."""
+    engine = engine_at(place)
+    if not engine.shared:
+        return None
+    try:
+        count = len(engine.teams())
+    except StoreError as error:
+        return error_check("store", error)
+    return Check(
+        "store", "ok", f"the server answers, and has {count} {'team' if count == 1 else 'teams'} of this space"
+    )
+
+
 def _writable(place: Path) -> Check:
     if not os.access(place, os.W_OK | os.X_OK):
         return Check(

@@ -123,3 +123,14 @@ def test_an_interrupted_copy_is_continued_and_another_team_is_never_touched(tmp_
     refused = at(place, "migrate", "main", "--to", url, env=env)
     assert refused.code == 2
     assert "was continued" in refused.stderr
+
+
+def test_the_doctor_names_a_server_that_is_not_there_and_checks_the_rest(tmp_path: Path, env: Env) -> None:
+    place = tmp_path / "work"
+    place.mkdir()
+    done = at(place, "doctor", env={**env, "DESKMATE_STORE": "postgresql://bob:hunter2@127.0.0.1:1/teams"})
+    assert done.code == 3
+    assert "bad   store" in done.stdout
+    assert "postgresql://bob@127.0.0.1:1/teams" in done.stdout
+    assert "ok    disk" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr

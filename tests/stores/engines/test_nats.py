@@ -73,6 +73,14 @@ async def test_a_server_about_which_nothing_is_known_is_refused(nats_server: Nat
             engine.teams()
 
 
+async def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+    url = "nats://bob:hunter2@127.0.0.1:1?monitor=http://127.0.0.1:1"
+    with closing(NatsEngine(url, tmp_path)) as engine, pytest.raises(StoreUnavailable) as refused:
+        engine.teams()
+    assert "nats://bob@127.0.0.1:1" in refused.value.message
+    assert "hunter2" not in str(refused.value)
+
+
 async def test_everything_goes_on_after_the_server_was_killed_and_started(
     own_server: NatsServers, tmp_path: Path
 ) -> None:

@@ -8,7 +8,14 @@ from deskmate.core.values import frozen
 from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet
 from deskmate.queries.damage import CheckedTeam, check_teams
-from deskmate.queries.health import Check, check_machine, check_settings, check_trust, check_workspace
+from deskmate.queries.health import (
+    Check,
+    check_machine,
+    check_settings,
+    check_store,
+    check_trust,
+    check_workspace,
+)
 from deskmate.queries.tree_view import check_trees
 
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
@@ -33,13 +40,16 @@ class Health:
 def health_of(folder: Path | None, team: str | None) -> Health:
     """Check machine, settings, workspace and teams, or only one team."""
     workspace = check_workspace(folder)
-    found = check_teams(workspace.place, team) if workspace.place else ()
     environ = environment()
-    trust = check_trust(workspace.place, environ) if workspace.place else ()
-    trees = check_trees(workspace.place) if workspace.place else ()
     settings = check_settings(environ, workspace.place)
-    checks = (*check_machine(environ), *settings, *workspace.checks, *trust, *trees)
-    return Health(checks, tuple(found), workspace.usable)
+    store = check_store(workspace.place) if workspace.place else None
+    checks = (*check_machine(environ), *settings, *workspace.checks, *((store,) if store else ()))
+    if workspace.place is None or (store and store.state == "bad"):
+        # Nothing is known of the teams then.
+        return Health(checks, (), usable=False)
+    teams = check_teams(workspace.place, team)
+    checks = (*checks, *check_trust(workspace.place, environ), *check_trees(workspace.place))
+    return Health(checks, tuple(teams), workspace.usable)
 
 
 def health_lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:

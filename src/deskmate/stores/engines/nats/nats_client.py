@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from email.parser import BytesHeaderParser
 from typing import Any, TypeVar
 
-import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
@@ -17,7 +16,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import StoreUnavailable
 
 T = TypeVar("T")
-ANSWER_SECONDS, CONNECT_SECONDS = 4.0, 3.0
+ANSWER_SECONDS, CONNECT_SECONDS = 4.0, 3
 # Electing a leader takes up to ten seconds. After that, somebody must look.
 PATIENCE_SECONDS, FIRST_PATIENCE_SECONDS = 30.0, 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -66,18 +65,22 @@ class NatsClient:
         return self._client
 
     async def _connect(self) -> Client:
-        client = await nats.connect(
+        client = Client()
+        connecting = client.connect(
             self._servers,
             connect_timeout=CONNECT_SECONDS,
             allow_reconnect=True,
             max_reconnect_attempts=-1,
-            reconnect_time_wait=0.1,
+            # The library's types are narrower than what it takes.
+            reconnect_time_wait=0.1,  # type: ignore[arg-type]
             ping_interval=3,
             max_outstanding_pings=2,
             error_cb=_ignore,
             name="deskmate",
         )
         try:
+            # Once connected, it shall try for ever. The first time, it does that too.
+            await asyncio.wait_for(connecting, FIRST_PATIENCE_SECONDS)
             self.replicas = await self._check(client)
         except BaseException:
             await client.close()
