@@ -69,7 +69,7 @@ _SETTINGS = (
 _CONVERSATION = (
     ChatCommand(
         "goal",
-        "/goal [CONDITION | !COMMAND | off]",
+        "/goal [WORDS | !COMMAND | off]",
         "let the lead go on until the model judges that this is so, or until the command succeeds",
         most=None,
     ),
