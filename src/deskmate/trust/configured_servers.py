@@ -11,8 +11,9 @@ from pathlib import Path
 from deskmate.config import Settings
 from deskmate.core.mcp.server_entries import ReadServers, ServerEntry, entries_of, read_servers
 from deskmate.core.policy.trusted_files import SERVERS, Definition
-from deskmate.errors import BadSettings, StoreUnavailable
+from deskmate.errors import BadInput, BadSettings, StoreUnavailable
 from deskmate.fs.safe_files import file_lock, private_folder, read_regular, replace_file
+from deskmate.trust.approvals import Survey
 from deskmate.trust.project_files import ADDED_SERVERS
 
 LOCK = "mcp.lock"
@@ -41,6 +42,20 @@ def servers_of(settings: Settings, definitions: Iterable[Definition] = ()) -> Re
         else:
             entries[entry.name] = entry
     return ReadServers(entries, tuple(problems))
+
+
+def server_named(settings: Settings, found: Survey, name: str) -> ServerEntry:
+    """Return a server that is used in a folder. Raises BadInput that says which there are."""
+    configured = servers_of(settings, found.consent.definitions).entries
+    if name in configured:
+        return configured[name]
+    if SERVERS in found.unused:
+        raise BadInput(
+            f"There is no MCP server '{name}', or {SERVERS} has it, which you have not trusted",
+            "To review and trust it, run: deskmate trust",
+        )
+    names = ", ".join(configured) or "none"
+    raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
 
 
 def added_servers(settings: Settings) -> ReadServers:

@@ -15,7 +15,7 @@ from deskmate.mcp.login.login_store import LoginStore
 from deskmate.ports import Clock
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.trust.approvals import Survey
-from deskmate.trust.configured_servers import servers_of
+from deskmate.trust.configured_servers import server_named
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -108,11 +108,7 @@ def log_out(found: Survey, settings: Settings, name: str) -> bool:
 
 
 def _login_of(found: Survey, settings: Settings, name: str) -> tuple[ServerEntry, LoginStore]:
-    configured = servers_of(settings, found.consent.definitions).entries
-    if name not in configured:
-        names = ", ".join(configured) or "none"
-        raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
-    entry = configured[name]
+    entry = server_named(settings, found, name)
     if not entry.url:
         raise Refused(f"'{name}' is started on this machine, so there is no login", "Give it a token with --env.")
     url = entry.expanded(environment(), settings.mcp_variables).url

@@ -12,11 +12,11 @@ from deskmate.config import Settings
 from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.mcp.tool_approvals import ToolChanges
 from deskmate.core.values import frozen
-from deskmate.errors import BadInput, ToolError
+from deskmate.errors import ToolError
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.task_groups import task_group
 from deskmate.trust.approvals import Survey
-from deskmate.trust.configured_servers import servers_of
+from deskmate.trust.configured_servers import server_named
 from deskmate.trust.sandbox_choice import sandbox_of
 
 
@@ -35,10 +35,7 @@ class CheckedServer:
 def check_server(found: Survey, settings: Settings, name: str) -> CheckedServer:
     """Start a server as a team would, list its tools, and end it. Raises BadInput if there is no such server."""
     # First of all: nothing is tried, and no sandbox, for a server that does not exist.
-    configured = servers_of(settings, found.consent.definitions).entries
-    if name not in configured:
-        names = ", ".join(configured) or "none"
-        raise BadInput(f"There is no MCP server '{name}'", f"Configured: {names}. To add one: deskmate mcp add")
+    server_named(settings, found, name)
     with tempfile.TemporaryDirectory() as records:
         servers = team_servers(
             found.workspace,

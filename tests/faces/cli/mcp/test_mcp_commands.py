@@ -136,3 +136,11 @@ def test_a_settings_file_with_a_wrong_server_is_refused_with_the_place(user: Use
     ended = user.types("list")
     assert ended.code == 2
     assert "mcp.it.command" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["test", "login", "logout"])
+def test_a_server_in_a_file_that_is_not_trusted_yet_is_not_said_to_be_missing(user: User, command: str) -> None:
+    (user.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"time": {"command": "uvx"}}}))
+    ended = user.types(command, "time")
+    assert ended.code == 2
+    assert "which you have not trusted\nTo review and trust it, run: deskmate trust" in ended.stderr
