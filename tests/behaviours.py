@@ -79,7 +79,7 @@ TEAM: dict[str, str] = {
     "worktree": "a teammate may have its own copy of the repository; its work is merged once, verified, or returned",
     "advise": "a lead with more teammates than can work at once is told; a team shows what one agent would cost",
     "goals": "a lead goes on until its goal is met, three rounds bring nothing new or a cap ends it, after a kill too",
-    "schedules": "what is due is done once, whoever is killed, however the clock jumps; what was missed is counted",
+    "schedules": "what is due is done once, whatever is killed and however the clock jumps; what was missed is counted",
     "radar": "members that change the same files in different trees hear of it, once per change, without a turn for it",
     "release": "who leaves or is parked gives its task back with a note; so may its owner; a stale owner is refused",
     "send": "by name, to who is here; what is larger than the cap or could not be heard is refused",

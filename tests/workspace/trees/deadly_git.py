@@ -1,7 +1,7 @@
 """Git that kills the process which runs it, at a chosen step.
 
-A step is one start of git, by whoever has it first on the PATH. The process that dies gets SIGKILL: there is no time to
-clean up, and what it has started runs on.
+A step is one start of git by a process that has this program first on its PATH. The process that dies gets
+SIGKILL: there is no time to clean up, and what it has started runs on.
 """
 
 import os

@@ -11,7 +11,7 @@ from itertools import islice
 
 from deskmate.core.schedule.schedules import Schedule, ScheduleCreated, ScheduleDue, ScheduleSkipped, is_far_ahead
 
-# Whoever runs at a due time acts within this time. Later than that, the due time was missed.
+# A running process acts on a due time within this time. Later than that, the due time was missed.
 ON_TIME_SECONDS = 120.0
 # At most this many missed due times are counted.
 MOST_COUNTED = 100

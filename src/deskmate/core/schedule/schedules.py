@@ -139,7 +139,7 @@ class Schedule:
 
     @property
     def effect_id(self) -> str:
-        """The id of what is done for its last due time. Whoever does that again uses the same id."""
+        """The id of what is done for its last due time. A second attempt uses the same id."""
         return f"schedule/{self.id}/{self.times}"
 
 

@@ -1,6 +1,6 @@
 """Requests about a login: only to addresses that may be asked, with short and quick answers.
 
-A server names the addresses, and whoever is there answers. Both are hostile until shown otherwise.
+A server names the addresses, and other servers answer there. All of them may be hostile.
 """
 
 import anyio

@@ -89,8 +89,8 @@ class TeamLook(Protocol):
 class Engine(Protocol):
     """Keeps the teams of a workspace. Raises StoreError if it cannot be reached or read.
 
-    `shared`: whether others can work on its teams from elsewhere. Whoever can write to a shared engine is trusted,
-    so its teams have no signature.
+    `shared`: whether others can work on its teams from elsewhere. Everybody who can write to a
+    shared engine is trusted, so its teams have no signature.
     """
 
     @property

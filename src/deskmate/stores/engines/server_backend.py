@@ -45,7 +45,7 @@ class Ticket:
         self.lost: str | None = None
         # Until when it is certain that it is held, in monotonic seconds, for servers where a seat expires.
         self.until = math.inf
-        # Whoever drops a ticket waits until the attempt to take it has ended.
+        # To drop a ticket, wait until the attempt to take it has ended.
         self.busy = asyncio.Lock()
 
 
