@@ -21,13 +21,15 @@ HERE = "http://127.0.0.1:1"
     ("environ", "fallback", "secure"),
     [
         ({}, None, True),
-        ({"ANTHROPIC_BASE_URL": HERE}, None, False),
+        ({"ANTHROPIC_BASE_URL": HERE, "OPENAI_API_KEY": ""}, None, False),
+        # A teammate can have a model of any provider with a key.
+        ({"ANTHROPIC_BASE_URL": HERE}, None, True),
         ({"ANTHROPIC_BASE_URL": "https://gate.example"}, None, True),
         ({"ANTHROPIC_BASE_URL": HERE}, "openai:gpt-5.5", True),
         ({"ANTHROPIC_BASE_URL": HERE, "OPENAI_BASE_URL": HERE}, "openai:gpt-5.5", False),
     ],
 )
-def test_certificates_are_checked_unless_every_model_is_asked_in_the_clear(
+def test_certificates_are_checked_unless_every_provider_is_asked_in_the_clear(
     tmp_path: Path, environ: dict[str, str], fallback: str | None, secure: bool
 ) -> None:
     flags = {"fallback_model": fallback} if fallback else {}
