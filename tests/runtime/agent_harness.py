@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.app.build import TeamParts
+from deskmate.app.handover.tree_parts import TreeParts
 from deskmate.config import ModelSettings, Prices, Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, read_entry
@@ -52,7 +53,6 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, Say, ScriptedModel, Use
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
-from deskmate.workspace.trees.tree_places import TreePlaces
 from tests.fact_loop import wait_for
 from tests.runtime.team_process import SOON, until
 from tests.tools.tool_desk import MemoryWorkspace
@@ -186,18 +186,19 @@ class AgentHarness:
 
     @property
     def team_parts(self) -> TeamParts:
+        settings = Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES)
         return TeamParts(
             sandbox=Sandbox(Level.NONE),
             team="team",
             models=lambda _: self.model,
-            settings=Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES),
+            settings=settings,
             team_state=self.team_state,
             workspace=self.workspace,
             environment=Environment(workspace=self.workspace.root, attended=self.team_state.roster.state.attended),
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
             profiles=self.profiles,
-            places=TreePlaces(Path("state"), Path(self.workspace.root), {}),
+            trees=TreeParts(settings, Path(self.workspace.root), {}),
             checkpoint=self.checkpoint,
             hooks=self.hooks,
         )

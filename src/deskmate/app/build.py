@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from deskmate.app.handover.running_handover import hand_over_of, remove_left
-from deskmate.app.handover.tree_choice import placed, trees_of
+from deskmate.app.handover.tree_parts import TreeParts
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
@@ -40,7 +39,7 @@ from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
 from deskmate.runtime.events import Feed
-from deskmate.runtime.running_team import Keeper, keepers_of
+from deskmate.runtime.running_team import Keeper, TreeWatch
 from deskmate.runtime.schedules.schedule_watch import ScheduleWatch
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
@@ -56,13 +55,12 @@ from deskmate.trust.project_files import environment_of, has_servers, notes_of, 
 from deskmate.trust.user_notes import team_notes, user_notes
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.trees.team_trees import TeamTrees
-from deskmate.workspace.trees.tree_places import TreePlaces
 
 if TYPE_CHECKING:
     from deskmate.core.prompt.user_frames import UserCommand
     from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import ServerClient
+    from deskmate.workspace.trees.team_trees import TeamTrees
 
 
 @frozen
@@ -71,8 +69,8 @@ class TeamParts:
 
     `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
     the lead. `tools`: tools of the calling program, for every agent that may do more than read. `lead_tools`: the same
-    for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `places`: where
-    teammates have trees of their own. `checkpoint`: saves the files before a member acts. `memory`: notes of the user,
+    for the lead alone. `consent`: what of the workspace is used, for teammates in another process. `trees`: the
+    trees of teammates. `checkpoint`: saves the files before a member acts. `memory`: notes of the user,
     and of earlier teams here. `profiles`: the agent types that files describe, where the lead runs. `skill_folders`:
     where the files of all skills are, with links resolved. `servers`: the MCP servers, if there are any. `hooks`: runs
     hooks, if there are any.
@@ -87,7 +85,7 @@ class TeamParts:
     notes: tuple[str, str]
     skills: dict[str, Skill]
     sandbox: Sandbox
-    places: TreePlaces
+    trees: TreeParts
     skill_folders: tuple[Path, ...] = ()
     memory: tuple[str, str] = ("", "")
     teams: LeadTeams | None = None
@@ -170,7 +168,7 @@ class TeamParts:
     async def sweep(self, name: str) -> None:
         """End what an earlier process of a member left running or unfinished. Call it while holding its seat."""
         if name == LEAD:
-            await to_thread.run_sync(remove_left, self.places)
+            await to_thread.run_sync(self.trees.remove_left)
         member = self.team_state.roster.state.members.get(name)
         if self.servers:
             await to_thread.run_sync(self.servers.sweep, name)
@@ -191,17 +189,16 @@ class TeamParts:
         )
 
     @property
-    def _trees(self) -> TeamTrees:
-        records = Path(self.workspace.root)
-        return trees_of(self.team_state, self.settings, self.places, records, self.sandbox, self.skill_folders)
+    def _trees(self) -> "TeamTrees":
+        return self.trees.of_team(self.team_state, Path(self.workspace.root), self.sandbox, self.skill_folders)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
-        trees, hooks = self._trees, merge_hooks_of(self.team_state, self.hooks)
-        kept = keepers_of(self.team_state, trees.target(), trees.unmerged(), self.settings.check, hooks)
+        hooks = merge_hooks_of(self.team_state, self.hooks)
+        trees = TreeWatch(self.team_state, lambda: self.trees.keepers(self.team_state, self._trees, hooks))
         # Schedules belong to the first team of a lead.
         is_first = self.teams is not None and self.teams.first is self.team_state
-        return (*kept, ScheduleWatch(self.team_state)) if is_first else kept
+        return (trees, ScheduleWatch(self.team_state)) if is_first else (trees,)
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""
@@ -210,7 +207,7 @@ class TeamParts:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
-        joined = placed(joined, self.settings, self.places)
+        joined = self.trees.placed(joined)
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
@@ -259,7 +256,7 @@ class TeamParts:
             elsewhere=(lambda team_state: self.in_team(team_state).lead) if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
             checkpoint=self.checkpoint if kind is AgentKind.LEAD or (me.takes_any_task and not me.isolated) else None,
-            hand_over=hand_over_of(self.settings, self.places, self.checkpoint) if kind is AgentKind.LEAD else None,
+            hand_over=self.trees.hand_over(self.checkpoint) if kind is AgentKind.LEAD else None,
             confined=self.sandbox.confines(Path(self.workspace.root)),
             hooks=self.hooks,
             custom_type=custom_type,
@@ -380,7 +377,7 @@ def team_parts_of(
         skill_folders=folders,
         sandbox=sandbox,
         consent=consent,
-        places=TreePlaces(settings.state, Path(os.path.realpath(place)), environment()),
+        trees=TreeParts(settings, place, environment()),
         servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
         hooks=hooks_of(place, team, settings, sandbox, consent),
     )

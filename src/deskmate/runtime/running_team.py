@@ -1,15 +1,14 @@
 """A team that runs in this process: its teammates, its merge queue, and its readable copies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import anyio
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
+from deskmate.core.log.names import ROSTER
 from deskmate.ports import Launcher
-from deskmate.runtime.merge_queue import CompletionHooks, MergeQueue, MergeTarget
-from deskmate.runtime.radar.conflict_radar import ConflictRadar, MemberTrees
 from deskmate.runtime.streams.readable_copies import ReadableCopies, Write
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_players import TeamPlayers
@@ -23,11 +22,24 @@ class Keeper(Protocol):
         """Work until cancelled."""
 
 
-def keepers_of(
-    team_state: TeamState, target: MergeTarget, trees: MemberTrees, check: str, hooks: CompletionHooks | None
-) -> tuple[Keeper, ...]:
-    """Return what a team needs whose members may have trees of their own. `check`, `hooks`: for the merge queue."""
-    return MergeQueue(team_state, target, check, hooks), ConflictRadar(team_state, trees)
+class TreeWatch:
+    """Waits until a member of a team has a tree of its own, then runs what works for such trees. Most teams have none.
+
+    `keepers`: makes what works for the trees.
+    """
+
+    def __init__(self, team_state: TeamState, keepers: Callable[[], Sequence[Keeper]]) -> None:
+        self._team_state, self._keepers = team_state, keepers
+
+    async def keep(self) -> None:
+        """Work until cancelled."""
+        roster, store = self._team_state.roster, self._team_state.writer.store
+        # Also for members that have left: their work may still wait to be merged.
+        while not any(member.isolated for member in (await roster.refresh()).members.values()):
+            await store.changed({ROSTER: roster.state.number})
+        async with task_group() as tasks:
+            for keeper in self._keepers():
+                tasks.start_soon(keeper.keep)
 
 
 class RunningTeam:

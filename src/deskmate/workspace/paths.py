@@ -5,7 +5,9 @@ descriptor that was checked is the one that is used.
 """
 
 import errno
+import hashlib
 import os
+import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -35,6 +37,12 @@ def plain(name: str) -> str:
     """Return a name as a disk may read it that ignores case, spelling, dots at the end, and what follows a colon."""
     seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     return "".join(seen).casefold().partition(":")[0].rstrip(". ")
+
+
+def workspace_key(workspace: Path) -> str:
+    """Return the name of a workspace in Deskmate's own folders."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
+    return f"{name}-{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]}"
 
 
 def is_ours(name: str) -> bool:

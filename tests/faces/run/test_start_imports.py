@@ -21,7 +21,8 @@ from deskmate.faces.cli.main import main
 main(["run", "look around"])
 print(found[0], " ".join(sys.modules), sep="\\n", file=sys.stderr)
 """
-# What only calls, answers, conversations, other wire formats, settings files, screens or files of other tools need.
+# What only calls, answers, conversations, other wire formats, settings files, screens, trees of teammates or files of
+# other tools need.
 LATER = {
     "deskmate.core.commands.command_prompts",
     "deskmate.core.commands.command_files",
@@ -36,6 +37,10 @@ LATER = {
     "deskmate.demo",
     "deskmate.faces.tui",
     "deskmate.launchers.process",
+    "deskmate.runtime.merge_queue",
+    "deskmate.runtime.radar.conflict_radar",
+    "deskmate.workspace.checkpoints.git_checkpoints",
+    "deskmate.workspace.trees.tree_places",
     "deskmate.models.http.server_trust",
     "genai_prices",
     "httpx2",
@@ -50,6 +55,8 @@ ANSWERING = {
     "genai_prices",
     # The price table imports it, to update itself if it is told to.
     "httpx2",
+    # The end of a run looks for work to hand over.
+    "deskmate.workspace.trees.tree_places",
 }
 
 

@@ -1,30 +1,26 @@
 """The hand-over while the team runs: before the lead thinks, so that it sees the finished work of its teammates."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any
 
 from anyio import to_thread
 
-from deskmate.config import Settings
 from deskmate.core.agent.entries import Noticed
 from deskmate.core.agent.merge_texts import handed_over, listed, not_handed_over
 from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
 from deskmate.workspace.trees.handover.branch_handover import HandedOver, Handover
-from deskmate.workspace.trees.handover.user_checkout import remove_left_locks
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 
 class RunningHandover:
     """Hands the work of a lead's teams over if there is new work, or if it was not possible and the user spoke since.
 
-    `handover`: that of a team. `checkpoint`: saves the files of the user first.
+    `checkpoint`: saves the files of the user first.
     """
 
-    def __init__(
-        self, handover: Callable[[str], Handover], checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
-    ) -> None:
-        self._handover_of, self._checkpoint = handover, checkpoint
+    def __init__(self, places: TreePlaces, checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None) -> None:
+        self._places, self._checkpoint = places, checkpoint
         self._handed = dict[str, frozenset[int]]()
         self._tried = dict[str, tuple[frozenset[int], int]]()
 
@@ -36,7 +32,7 @@ class RunningHandover:
         merged = frozenset(task.id for task in board.tasks.values() if task.merged)
         if not merged or self._tried.get(team) == (merged, asked_at):
             return None
-        handover = self._handover_of(team)
+        handover = Handover(self._places, team, self._places.workspace)
         pending = await to_thread.run_sync(handover.pending)
         if pending is None:
             self._tried[team] = (merged, asked_at)
@@ -55,22 +51,3 @@ class RunningHandover:
             self._handed[team] = merged
             return handed_over(end.branch, end.into, end.commit, end.files, end.uncommitted) if end.files else None
         return not_handed_over(end.branch, end.reason)
-
-
-HandOver: TypeAlias = Callable[[str, BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
-
-
-def hand_over_of(
-    settings: Settings, places: TreePlaces, checkpoint: Callable[[int, str], Coroutine[Any, Any, None]] | None
-) -> HandOver | None:
-    """Return what hands the work of teams over while they run, or None if the user does not want that."""
-    if settings.merge != "auto":
-        return None
-    return RunningHandover(lambda team: Handover(places, team, places.workspace), checkpoint).look
-
-
-def remove_left(places: TreePlaces) -> None:
-    """Remove what a killed hand-over left, such as its lock on the index. That of a process that still runs stays."""
-    # Elsewhere this would be the folder with the user's files.
-    if places.checkout != places.workspace:
-        remove_left_locks(places.checkout)

@@ -12,7 +12,6 @@ from deskmate.core.policy.trusted_files import HOOK_FILES, SETTINGS, Definition
 from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.values import frozen
 from deskmate.runtime.agent_parts import HookRunner
-from deskmate.runtime.merge_queue import CompletionHooks
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent, survey
 from deskmate.trust.project_files import has_types
@@ -22,6 +21,7 @@ from deskmate.workspace.sandbox.mounts import Level, Sandbox
 if TYPE_CHECKING:
     from deskmate.core.hooks.hook_outputs import HookEffect, HookRun
     from deskmate.hooks.hook_sources import HookSource
+    from deskmate.runtime.merge_queue import CompletionHooks
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def _types(place: Path, settings: Settings, definitions: tuple[Definition, ...])
     return types_of(definitions, place, settings.agent_folders).by_name.values()
 
 
-def merge_hooks_of(team_state: TeamState, runner: HookRunner | None) -> CompletionHooks | None:
+def merge_hooks_of(team_state: TeamState, runner: HookRunner | None) -> "CompletionHooks | None":
     """Return the hooks that the merge queue of a team asks, None if there are none."""
     if runner is None or not any(hook.event == "TaskCompleted" for hook in runner.table.hooks):
         return None

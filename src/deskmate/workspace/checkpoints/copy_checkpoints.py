@@ -31,7 +31,7 @@ from deskmate.fs.safe_files import file_lock, private_folder, replace_file
 from deskmate.workspace.checkpoints.file_copies import FoundFile, files_below, remove_file, write_file
 from deskmate.workspace.checkpoints.file_secrets import secrets_of
 from deskmate.workspace.checkpoints.points import Change, ChangeKind, Point, Saved, outdated
-from deskmate.workspace.trees.tree_places import workspace_key
+from deskmate.workspace.paths import workspace_key
 
 FOLDER, OBJECTS, POINTS, _SEEN, _LOCK = "checkpoints", "objects", "points", "seen.json", ".lock"
 # A clock may be this coarse: a file that changed later could change again and keep the same times.

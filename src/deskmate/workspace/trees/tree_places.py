@@ -4,9 +4,7 @@ They are in Deskmate's own folder, outside the repository: no member can reach t
 member can write is shared. Git's objects are read from the repository and never written there by a member.
 """
 
-import hashlib
 import os
-import re
 import shlex
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import NotRegular
 from deskmate.workspace.git.repositories import git_folder, is_git_folder, named_by
-from deskmate.workspace.paths import resolved
+from deskmate.workspace.paths import resolved, workspace_key
 from deskmate.workspace.trees.filters.git_filters import (
     converted_files,
     filter_name,
@@ -61,12 +59,6 @@ class Tree:
     team: str
     member: str
     path: Path
-
-
-def workspace_key(workspace: Path) -> str:
-    """Return the name of a workspace in Deskmate's own folders."""
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", workspace.name)[:40] or "workspace"
-    return f"{name}-{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:8]}"
 
 
 class TreePlaces:

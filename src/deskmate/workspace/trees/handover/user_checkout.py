@@ -4,8 +4,7 @@ A copy of the index is prepared beside the user's own. Git compares files with t
 so a refusal leaves everything as it was. While files are written, the lock that git itself uses keeps others out.
 
 The order is files, index, HEAD, as git itself does it. After a kill in between, the work of the team looks like changes
-of the user that are not committed, and the next hand-over finds that they are the same. The lock of a killed process is
-known by its second name, and by nobody holding it.
+of the user that are not committed, and the next hand-over finds that they are the same.
 """
 
 import os
@@ -16,33 +15,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deskmate.errors import Refused
-from deskmate.fs.private_folder import try_lock, wait_lock
+from deskmate.fs.private_folder import wait_lock
 from deskmate.fs.safe_files import create_file
 from deskmate.workspace.trees.filters.git_filters import without_foreign
 from deskmate.workspace.trees.git_program import GitFailed
 from deskmate.workspace.trees.handover.half_written import HalfWritten
+from deskmate.workspace.trees.handover.left_locks import COPY, LOCK, OLD, OWN_LOCK, remove_left_locks
 from deskmate.workspace.trees.ref_locks import remove_left_on_head
 from deskmate.workspace.trees.tree_places import TreePlaces
 
 _SECONDS = 900.0
-_INDEX, _LOCK = "index", "index.lock"
-_COPY, _OLD, _OWN_LOCK = "deskmate-handover-index", "deskmate-handover-old-index", "deskmate-handover-lock-"
+_INDEX = "index"
 _ALL = ("--", ":/", ":(exclude,top).teams", ":(exclude,top).tasks")
-
-
-def remove_left_locks(folder: Path) -> None:
-    """Remove what a killed hand-over left in the folder of a checkout's index. That of a process that still runs stays.
-
-    This runs no git, because a start does it before anything of a repository is trusted.
-    """
-    for own in folder.glob(f"{_OWN_LOCK}*"):
-        with suppress(FileNotFoundError), own.open("rb") as held:
-            if not try_lock(held.fileno()):
-                continue
-            if os.path.exists(lock := folder / _LOCK) and os.path.samefile(own, lock):
-                lock.unlink()
-            for name in (own.name, _COPY, f"{_COPY}.lock", _OLD):
-                (folder / name).unlink(missing_ok=True)
 
 
 class UserCheckout:
@@ -50,13 +34,13 @@ class UserCheckout:
 
     def __init__(self, places: TreePlaces) -> None:
         self._folder, self._root, self._repository = places.checkout, places.workspace, places.repository
-        self._git, self._copy = without_foreign(places.user_git), places.checkout / _COPY
+        self._git, self._copy = without_foreign(places.user_git), places.checkout / COPY
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other git commands from changing the index. Raises Refused if one is at work."""
         self.remove_left()
-        own = self._folder / f"{_OWN_LOCK}{secrets.token_hex(4)}"
+        own = self._folder / f"{OWN_LOCK}{secrets.token_hex(4)}"
         held = create_file(own)
         try:
             wait_lock(held)
@@ -65,14 +49,14 @@ class UserCheckout:
                 self._copy_index()
                 yield
             finally:
-                for name in (_LOCK, _COPY, f"{_COPY}.lock", _OLD):
+                for name in (LOCK, COPY, f"{COPY}.lock", OLD):
                     (self._folder / name).unlink(missing_ok=True)
         finally:
             own.unlink(missing_ok=True)
             os.close(held)
 
     def _take_lock(self, own: Path) -> None:
-        lock = self._folder / _LOCK
+        lock = self._folder / LOCK
         try:
             try:
                 os.link(own, lock)
@@ -182,7 +166,7 @@ class UserCheckout:
     @contextmanager
     def _installed(self) -> Iterator[None]:
         """Give the user the new index, and the old one again if what follows fails."""
-        index, old = self._folder / _INDEX, self._folder / _OLD
+        index, old = self._folder / _INDEX, self._folder / OLD
         with suppress(FileNotFoundError):
             shutil.copy2(index, old)
             shutil.copymode(index, self._copy)
