@@ -6,8 +6,8 @@ import { Ago, Bar, Dot, Empty, Icon, Words, html, now } from "deskmate/elements"
 import { language, money, t } from "deskmate/words";
 
 const MODES = {
-  plan: "Plan first: change nothing until I agree", default: "Ask me before commands and edits",
-  acceptEdits: "Edit files, ask before commands", dontAsk: "Ask nothing: deny what is not allowed",
+  plan: "Plan first: change nothing until I agree", default: "Ask before edits, and before commands without a sandbox",
+  acceptEdits: "Edit files, and ask before commands without a sandbox", dontAsk: "Ask nothing: deny what is not allowed",
 };
 
 function NewTeam({ modes, choose }) {
