@@ -305,7 +305,9 @@ async def _answer(session: Session, on_question: OnQuestion, question: Question)
     try:
         await session.answer(question, answer)
     except BadInput:
-        # A form of an MCP server takes more than a yes.
+        # A form of an MCP server takes more than a yes. Anything else that is no answer is an error of the program.
+        if not (question.input and answer == "yes"):
+            raise
         await session.answer(question, "no")
     except Refused:
         # Somebody else may have answered it, or its asker has left.
