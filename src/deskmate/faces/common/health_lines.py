@@ -39,17 +39,17 @@ class Health:
 
 def health_of(folder: Path | None, team: str | None) -> Health:
     """Check machine, settings, workspace and teams, or only one team."""
-    workspace = check_workspace(folder)
-    environ = environment()
-    settings = check_settings(environ, workspace.place)
-    store = check_store(workspace.place) if workspace.place else None
+    workspace, environ = check_workspace(folder), environment()
+    place = workspace.place
+    store = check_store(place) if place else None
+    has_teams = place is not None and not (store and store.state == "bad")
+    # First, because the name may be wrong, and the other checks try a sandbox and ask servers.
+    teams = tuple(check_teams(place, team)) if place and has_teams else ()
+    settings = check_settings(environ, place)
     checks = (*check_machine(environ), *settings, *workspace.checks, *((store,) if store else ()))
-    if workspace.place is None or (store and store.state == "bad"):
-        # Nothing is known of the teams then.
+    if place is None or not has_teams:
         return Health(checks, (), usable=False)
-    teams = check_teams(workspace.place, team)
-    checks = (*checks, *check_trust(workspace.place, environ), *check_trees(workspace.place))
-    return Health(checks, tuple(teams), workspace.usable)
+    return Health((*checks, *check_trust(place, environ), *check_trees(place)), teams, workspace.usable)
 
 
 def health_lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:
