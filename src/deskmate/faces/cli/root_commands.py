@@ -50,7 +50,7 @@ Environment variables (they override ~/.config/deskmate/settings.toml):
   DESKMATE_PERMISSION_MODE             as --permission-mode
   DESKMATE_MAX_COST                    as --max-cost, in dollars
   DESKMATE_MODEL                       the model, as --model
-  DESKMATE_STORE                       a server for teams, as postgresql:// or nats://
+  DESKMATE_STORE                       a PostgreSQL or NATS URL for teams
   NO_COLOR                             set it to anything to turn colours off
 """
 
