@@ -142,10 +142,12 @@ def test_whatever_a_person_types_for_a_name_is_answered_in_a_sentence_and_makes_
 def test_every_command_that_takes_a_name_is_tried() -> None:
     tried = {words[0] for words in COMMANDS if not words[0].startswith("-")}
     assert tried == {
+        "advise",
         "answer",
         "board",
         "conflicts",
         "cost",
+        "daemon",
         "diff",
         "doctor",
         "attach",
@@ -154,9 +156,11 @@ def test_every_command_that_takes_a_name_is_tried() -> None:
         "inbox",
         "mcp",
         "merge",
+        "migrate",
         "rewind",
         "resume",
         "run",
+        "schedule",
         "send",
         "stop",
         "tail",

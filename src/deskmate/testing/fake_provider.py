@@ -146,6 +146,9 @@ class FakeProvider:
         if request.method == "GET" and request.path.endswith("/models"):
             listed = {"object": "list", "data": self._models}
             return Response(200 if self._models else 404, (json.dumps(listed).encode(),), _JSON)
+        if request.path.endswith("/apply-template"):
+            # `deskmate doctor` looks for a llama.cpp server.
+            return Response(404, (b"{}",), _JSON)
         found = route(request.path)
         if found is None or request.method != "POST":
             return self._refuse("openai", 404, f"{request.method} {request.path}", ["nothing is here"])

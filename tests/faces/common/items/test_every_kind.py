@@ -56,6 +56,8 @@ MESSAGES: tuple[Message, ...] = (
     messages.ShutdownResponse(request_id="lead:1.0", approve=False, content="Not yet."),
     messages.PermissionRequest(request_id="alice:1.0", tool="bash", arguments={"command": "ls"}, reason="a rule"),
     messages.PermissionResponse(request_id="alice:1.0", approve=True),
+    messages.InputRequest(request_id="alice:1.0", call="alice:1.0", server="weather", content="Which city?"),
+    messages.InputResponse(request_id="alice:1.0", approve=False, content="Not now."),
     messages.Interrupt(),
     messages.Scheduled(schedule=2, content="Look.", due="now"),
     messages.Undeliverable(reason="bob left", original={"content": "go"}),
@@ -69,6 +71,8 @@ TITLES = {
     "shutdown_response": ("shutdown: no", "Not yet."),
     "permission_request": ("permission request", 'bash {"command": "ls"}\na rule'),
     "permission_response": ("permission: yes", ""),
+    "input_request": ("question of the MCP server weather", "Which city?"),
+    "input_response": ("to the MCP server: no", "Not now."),
     "interrupt": ("interrupt", ""),
     "scheduled": ("schedule 2", "Look."),
     "undeliverable": ("undeliverable", "bob left\ngo"),
@@ -135,14 +139,18 @@ def test_every_kind_of_question_says_what_is_asked_and_how_to_answer() -> None:
         Question("bob:1.0", "bob:7.0", 0.0, Shake.PERMISSION, "bash", {"command": "ls"}, rule="allow bash(ls)")
     )
     bare = question_item(Question("bob:1.0", "bob", 0.0, Shake.PERMISSION, "bash", {"command": "ls"}))
-    assert [(item.asker, item.asks, item.subject) for item in (plan, call)] == [
+    wanted = messages.InputRequest(request_id="bob:1.0", call="bob:1.0", server="weather", content="Which city?")
+    of_server = question_item(Question("bob:1.0", "bob", 0.0, Shake.INPUT, input=wanted))
+    assert [(item.asker, item.asks, item.subject) for item in (plan, call, of_server)] == [
         ("bob", "submits a plan", "a plan: First."),
         ("bob (subagent)", "asks: may I use bash?", "bash ls"),
+        ("bob", "asks for the MCP server weather, which wants a page to be opened", "weather: Which city?"),
     ]
-    assert [[(one.answer, one.effect) for one in item.choices] for item in (plan, call, bare)] == [
+    assert [[(one.answer, one.effect) for one in item.choices] for item in (plan, call, bare, of_server)] == [
         [("yes", ""), ("always", "yes, and accept edits"), ("no", "")],
         [("yes", ""), ("always", "adds the rule: allow bash(ls)"), ("no", "")],
         [("yes", ""), ("no", "")],
+        [("yes", ""), ("no", "")],
     ]
     # A member answers a shutdown request itself: people are never asked.
-    assert set(Shake) - {plan.question.shake, call.question.shake} == {Shake.SHUTDOWN}
+    assert set(Shake) - {item.question.shake for item in (plan, call, of_server)} == {Shake.SHUTDOWN}
