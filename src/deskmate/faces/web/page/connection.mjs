@@ -23,7 +23,9 @@ function headers(more = {}) {
 
 export class Refusal extends Error {
   constructor(status, body) {
-    super(body.error || `The server answered ${status}.`);
+    const error = body.error || `The server answered ${status}.`;
+    // The hint is shown behind it, as a sentence of its own.
+    super(body.hint && !/[.!?:…]$/.test(error) ? `${error}.` : error);
     this.status = status;
     this.hint = body.hint || "";
   }

@@ -42,7 +42,7 @@ function Latest({ store, setView }) {
   return html`<section class="panel latest" aria-label=${t("Latest mail")}><h2>${t("Latest mail")}</h2>
     ${!letters.length && html`<p class="soft">${t("There is no mail.")}</p>`}
     <ul>${letters.map((one) => html`<li key=${one.key}><span class="soft">${clock(one.at)}</span> <b>${one.sender}</b> → ${one.recipients.slice(0, 3).join(", ")}${one.recipients.length > 3 ? " …" : ""}
-      <p>${one.title ? `${one.title}: ` : ""}${one.summary}</p></li>`)}</ul>
+      <p>${[one.title, one.summary].filter(Boolean).join(": ")}</p></li>`)}</ul>
     ${letters.length > 0 && html`<button class="link" onClick=${() => setView("Mail")}>${t("All mail")}</button>`}</section>`;
 }
 
