@@ -1,6 +1,7 @@
 """ServerHarness: real servers in processes of their own, reached as a team reaches them, without a team."""
 
 import os
+import shutil
 import ssl
 import sys
 from collections.abc import AsyncIterator
@@ -45,8 +46,16 @@ class ServerHarness:
 
     def servers(self, mode: str, file: Path | None = None, **fields: Any) -> TeamServers:
         """Return servers with one that behaves as the mode says. It does not run yet."""
-        words = [sys.executable, HOSTILE, mode, *([str(file)] if file else [])]
+        words = [sys.executable, self._program(), mode, *([str(file)] if file else [])]
         return self.of(ServerEntry("hostile", "here", command=tuple(words), **fields))
+
+    def _program(self) -> str:
+        """Return the program of the server. The sandbox hides /tmp, where these tests may be, but not the workspace."""
+        if self.sandbox.level is Level.NONE:
+            return HOSTILE
+        work = self.place / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        return str(shutil.copy(HOSTILE, work))
 
     def of(self, *entries: ServerEntry) -> TeamServers:
         """Return these servers."""

@@ -39,7 +39,7 @@ def left(place: Path) -> list[str]:
             environ = Path("/proc", entry, "environ").read_bytes()
         except OSError:
             continue
-        if HOSTILE.encode() in words and str(place).encode() in environ:
+        if any(word.endswith(Path(HOSTILE).name.encode()) for word in words) and str(place).encode() in environ:
             found.append(entry)
     return found
 
