@@ -30,7 +30,8 @@ async def run(workspace: Path) -> None:
         team_state = team_state_of(store, settings, Feed())
         await team_state.roster.refresh()
         # The other keeper is the radar, whose steps come whenever it looks.
-        queue, _ = team_parts_of(workspace, TEAM, settings, team_state, client, sandbox).keepers()
+        parts = team_parts_of(workspace, TEAM, settings, team_state, client, sandbox)
+        queue, _ = parts.trees.keepers(team_state, parts.trees.of_team(team_state, workspace, sandbox), None)
         tasks.start_soon(queue.keep)
         while merge_queue(board := await team_state.board.refresh()):
             await store.changed({BOARD: board.number})

@@ -60,6 +60,8 @@ def _sha256(folder: Path) -> Path:
     work = folder / "work"
     work.mkdir()
     git(work, "init", "-q", "--object-format=sha256")
+    git(work, "config", "user.name", "Ursula")
+    git(work, "config", "user.email", "ursula@example.org")
     commit(work)
     return work
 
