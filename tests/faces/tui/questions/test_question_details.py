@@ -337,8 +337,6 @@ async def test_the_panel_fits_whatever_its_size_and_whatever_it_holds(tmp_path: 
 # -- a team that plays ------------------------------------------------------------------------------
 
 
-# In one of four whole runs it waited for ever, and nobody knows why yet. Until then only `make soak` runs it.
-@pytest.mark.soak
 async def test_a_lead_that_asks_goes_on_once_it_is_answered(harness: AppHarness) -> None:
     script = [Say("May I?", [Use("bash", {"command": "echo yes > asked.txt"})]), Say("Thank you.")]
     async with FakeProvider(script) as provider:

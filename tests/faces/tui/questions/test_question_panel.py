@@ -269,6 +269,18 @@ async def test_a_key_that_bounces_answers_once_though_the_session_is_slow(tmp_pa
         assert app.answers == [("alice", "yes", "")]
 
 
+async def test_an_answer_chosen_before_the_answers_are_laid_out_is_not_an_error(tmp_path: Path) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        await app.seen(pilot)
+        answers = app.answer_list
+        answers.styles.width = 0
+        await pilot.pause()
+        answers.offer([[(("Yes", ""),)], [(("No", ""),)]], [1, 2])
+        for index in (0, 1):
+            answers.mark(index, 1)
+            assert answers.highlighted == index
+
+
 async def test_what_comes_later_does_not_push_away_the_question_in_front(tmp_path: Path) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         await app.seen(pilot)

@@ -59,7 +59,9 @@ class AnswerList(MarkedOptionList):
 
     def mark(self, index: int, lines: int) -> bool:
         """Mark an answer and scroll to it. Return whether so many of its lines were visible before."""
-        begin, top = self._index_to_line[index], self.scroll_offset.y
+        # Counted here: the list itself counts its lines when it is laid out, and a key may come before that.
+        begin = sum(text.plain.count("\n") + 1 for text in self._shown[:index])
+        top = self.scroll_offset.y
         self.highlighted = index
         return top <= begin and begin + lines <= top + self.scrollable_content_region.height
 
