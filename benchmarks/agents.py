@@ -181,9 +181,9 @@ def _overhead_targets(figures: list[Figures], peers: set[str]) -> list[Target]:
 
 
 def ask_history(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
-    """Measure one step with little and with much said before, in both formats, and what its sending takes at least."""
+    """Measure one step with little and with much said before, in both formats, and what its bytes take at least."""
     taken: dict[str, dict[int, float]] = {wire: {} for wire in WIRES}
-    bare: dict[str, dict[int, float]] = {f"{wire}, bare send": {} for wire in WIRES}
+    bare: dict[str, dict[int, float]] = {f"{wire}, bare bytes": {} for wire in WIRES}
     with stub() as at:
         for wire in WIRES:
             for messages in size.conversations:
@@ -192,8 +192,8 @@ def ask_history(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
                 alone(partial(anyio.run, _converse, home, at, wire, messages))
                 steps = alone(partial(anyio.run, _steps, home, at, wire, size.steps))
                 taken[wire][messages] = percentile(steps, 0.5)
-                sends = alone(partial(_bare_sends, at, size.steps))
-                bare[f"{wire}, bare send"][messages] = percentile(sends, 0.5)
+                exchanges = alone(partial(_bare_exchanges, at, size.steps))
+                bare[f"{wire}, bare bytes"][messages] = percentile(exchanges, 0.5)
     return Answer([_history_table(taken | bare)], _history_targets(taken))
 
 
@@ -237,18 +237,21 @@ async def _steps_in(home: Path, at: Stub, wire: str) -> list[int]:
     return taken[1:]
 
 
-def _bare_sends(at: Stub, count: int) -> list[int]:
-    """Return the processor time that it takes to send the bytes of the last request, and nothing else."""
+def _bare_exchanges(at: Stub, count: int) -> list[int]:
+    """Return the processor time that it takes to send the bytes of the last request and receive those of its answer.
+
+    The kernel does a part of the sending while the answer is awaited.
+    """
     request, taken = at.last(), []
     with socket.create_connection(("127.0.0.1", at.port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(1 + count):
             worked = time.process_time_ns()
             connection.sendall(request)
-            taken.append(time.process_time_ns() - worked)
             answer = b""
             while not answer.endswith(b"0\r\n\r\n"):
                 answer += connection.recv(2**16)
+            taken.append(time.process_time_ns() - worked)
     return taken[1:]
 
 
@@ -267,7 +270,7 @@ def _history_table(taken: dict[str, dict[int, float]]) -> Table:
     ]
     notes = [
         "Every answer is streamed. The last request of the longest talk has about two megabytes.",
-        "A bare send writes the bytes of the same request to a socket, and does nothing else.",
+        "Bare bytes: the same request is written to a socket, and its answer is read. Nothing else is done.",
     ]
     return Table("History: the processor time of one step, by what was said before", columns, rows, notes)
 
