@@ -484,7 +484,7 @@ def test_one_long_passage_is_halved_by_its_blocks_and_then_its_words() -> None:
 def test_any_prompt_can_be_halved_again_and_again_and_stays_well_formed() -> None:
     for seed in range(COMPACTIONS // 10):
         entries, name = history(seed)
-        found = passages([*entries, (10**6, Noticed(text=LARGE))], name)
+        found: Sequence[Passage] = passages([*entries, (10**6, Noticed(text=LARGE))], name)
         for _ in range(30):
             fewer = halved(found)
             assert flaws(fewer) == [], f"history {seed}"

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deskmate.core.agent.entries import (
     AgentParked,
@@ -33,6 +35,7 @@ from deskmate.core.prompt.prompts import (
     Given,
     Image,
     Passage,
+    Passages,
     ResultBlock,
     Spoke,
     Spoken,
@@ -59,7 +62,7 @@ HISTORIES = 100_000 if os.environ.get("DESKMATE_SOAK") == "1" else 2_500
 LS = Call(tool="bash", arguments={"command": "ls"})
 
 
-def rendered(*entries: Entry) -> tuple[Passage, ...]:
+def rendered(*entries: Entry) -> Sequence[Passage]:
     return passages(list(enumerate(entries, start=1)), "alice")
 
 
@@ -402,3 +405,31 @@ def test_the_reader_of_prompts_finds_what_is_wrong() -> None:
     assert flaws((told("a"), spoke(CallBlock("i", "a b", {})), told(ResultBlock("i", "r"))))
     assert flaws((told("a\ud800"),))
     assert flaws((told("a"), spoke("b", ls(1)), told(ResultBlock("call_1_0", "r"), "c"))) == []
+
+
+# -- what prompts share -----------------------------------------------------------------------------
+
+
+def test_passages_of_an_earlier_prompt_stay_as_they_were() -> None:
+    rendered_so_far = Rendered("alice")
+    rendered_so_far.add(1, Noticed(text="one"))
+    first, kept = rendered_so_far.passages, tuple(rendered_so_far.passages)
+    rendered_so_far.add(2, Said(text="two"))
+    rendered_so_far.add(3, Noticed(text="three"))
+    assert (first, len(first), first[-1]) == (kept, 1, told("one"))
+    assert rendered_so_far.passages == (told("one"), spoke("two"), told("three"))
+
+
+@given(st.lists(st.text(max_size=3), max_size=6), st.text(max_size=3), st.slices(7), st.integers(-8, 7))
+def test_passages_are_read_like_a_tuple(before: list[str], last: str, part: slice, place: int) -> None:
+    shared: list[Passage] = [told(text) for text in before]
+    plain = (*shared, told(last))
+    found = Passages(shared, plain[-1])
+    shared.append(told("added later"))
+    assert (found, tuple(found), len(found), repr(found)) == (plain, plain, len(plain), repr(plain))
+    assert found[part] == plain[part]
+    if -len(plain) <= place < len(plain):
+        assert found[place] is plain[place]
+    else:
+        with pytest.raises(IndexError):
+            found[place]

@@ -139,6 +139,21 @@ async def test_parts_of_any_size_arrive_in_their_order() -> None:
     assert server.bodies == [b"".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
+async def test_more_parts_than_the_kernel_takes_at_once_arrive_in_their_order() -> None:
+    parts, read = [b"%07d" % number * 300 for number in range(3_000)], asyncio.Queue[bytes]()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        read.put_nowait(await reader.readexactly(len(b"".join(parts))))
+
+    async with served(take) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        _, connection = await asyncio.get_running_loop().create_connection(Connection, host, int(port))
+        await connection.send(parts, 10.0)
+        whole = await read.get()
+        connection.close()
+    assert whole == b"".join(parts)
+
+
 async def test_a_server_that_refuses_before_it_read_everything_is_heard() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -3,9 +3,10 @@
 `rendering` makes a prompt from a transcript. The adapters in `models/` send it and fold what comes back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from deskmate.core.agent.view import Origin
 from deskmate.core.values import frozen
@@ -101,6 +102,43 @@ class ToolSpec:
     schema: Mapping[str, Any]
 
 
+class Passages(Sequence[Passage]):
+    """The passages of a prompt, made without a copy of those before the last.
+
+    `before`: a list that may grow, but never changes otherwise. What is added to it later is not part of this.
+    """
+
+    __slots__ = ("_before", "_count", "_last")
+
+    def __init__(self, before: list[Passage], last: Passage) -> None:
+        self._before, self._count, self._last = before, len(before), last
+
+    def __len__(self) -> int:
+        return self._count + 1
+
+    @overload
+    def __getitem__(self, at: int) -> Passage: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
+        places = range(self._count + 1)[at]
+        if isinstance(places, int):
+            return self._last if places == self._count else self._before[places]
+        return tuple(self._last if place == self._count else self._before[place] for place in places)
+
+    def __iter__(self) -> Iterator[Passage]:
+        yield from islice(self._before, self._count)
+        yield self._last
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Passages | tuple) else NotImplemented
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 class ConversationCache:
     """What a model keeps from one prompt of a conversation to the next, such as old passages in its wire format.
 
@@ -131,7 +169,7 @@ class Prompt:
     """
 
     system: str
-    passages: tuple[Passage, ...]
+    passages: Sequence[Passage]
     tools: tuple[ToolSpec, ...] = ()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     output: int | None = None

@@ -48,6 +48,7 @@ from deskmate.core.prompt.prompts import (
     Given,
     Image,
     Passage,
+    Passages,
     ResultBlock,
     Spoke,
     Spoken,
@@ -77,7 +78,7 @@ _TOOL_NAME_CAP = 64
 Numbered = tuple[int, Entry]
 
 
-def passages(entries: Sequence[Numbered], name: str) -> tuple[Passage, ...]:
+def passages(entries: Sequence[Numbered], name: str) -> Passages:
     """Return what the model of `name` has been told and has said, according to its transcript."""
     rendered = Rendered(name)
     for number, entry in entries:
@@ -101,6 +102,7 @@ class Rendered:
         self._begin()
 
     def _begin(self) -> None:
+        # It only grows: prompts share it.
         self._closed: list[Passage] = []
         self._wire: dict[str, str] = {}
         self._results: dict[str, ResultBlock] = {}
@@ -113,9 +115,9 @@ class Rendered:
         return self._pictures
 
     @property
-    def passages(self) -> tuple[Passage, ...]:
+    def passages(self) -> Passages:
         """What the model is given next: well formed, with a `Told` passage at the start and the end."""
-        return (*self._closed, self._told())
+        return Passages(self._closed, self._told())
 
     def add(self, number: int, entry: Entry) -> None:
         """Add the next entry of the transcript."""

@@ -4,14 +4,17 @@ An asyncio protocol, because that needs no task switch where nothing has to be w
 """
 
 import asyncio
+import os
 import select
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from deskmate.models.http.http_failures import HttpFailure, SilenceTimeout
 
-# What the kernel does not take at once is copied for a second time. A part that is hardly larger is sent as it is.
-_PART, _MOST = 2**20, 2**21
+# What TLS takes in one call. It copies what the kernel does not take at once.
+_PART = 2**20
+# The kernel takes no more parts in one call.
+_PARTS_MOST = 1024
 # More than this waits in the kernel until somebody reads.
 _RECEIVED_CAP = 256 * 1024
 
@@ -80,23 +83,55 @@ class Connection(asyncio.Protocol):
         own = self._transport.get_extra_info("socket")
         return own is not None and own.fileno() >= 0 and not _has_news(own.fileno())
 
-    async def send(self, parts: Iterable[bytes], seconds: float) -> None:
+    async def send(self, parts: Sequence[bytes], seconds: float) -> None:
         """Send all parts, unless the server ends the connection: then `receive` returns what it said, or why it ended.
 
         The same if it takes nothing for so long, but has answered already. Raises SilenceTimeout if it has not.
         """
         assert self._transport
-        for part in _pieces(parts):
+        try:
+            if self._transport.get_extra_info("ssl_object") is None:
+                await self._send_plain(self._transport, parts, seconds)
+            else:
+                await self._send_secure(self._transport, parts, seconds)
+        except SilenceTimeout:
+            if not self._received:
+                raise
+
+    async def _send_plain(self, transport: asyncio.Transport, parts: Sequence[bytes], seconds: float) -> None:
+        """Hand the parts to the kernel. The transport would join them first, and copy what the kernel does not take."""
+        own = transport.get_extra_info("socket").fileno()
+        waiting, taken = [memoryview(part) for part in parts], 0
+        while not self._has_ended:
             try:
-                while not self._can_write and not self._has_ended:
-                    await self._wait(seconds)
-            except SilenceTimeout:
-                if not self._received:
-                    raise
+                waiting = _after(waiting, taken := os.writev(own, waiting[:_PARTS_MOST]))
+            except BlockingIOError:
+                taken = 0
+            except OSError:
+                # The transport finds the same when it reads, after what the server said before.
                 return
+            if not waiting:
+                return
+            if not taken:
+                await self._wait_for_room(own, seconds)
+
+    async def _wait_for_room(self, own: int, seconds: float) -> None:
+        # The loop lets only the transport watch its own number of the socket.
+        other = os.dup(own)
+        try:
+            self._loop.add_writer(other, self._wake)
+            await self._wait(seconds)
+        finally:
+            self._loop.remove_writer(other)
+            os.close(other)
+
+    async def _send_secure(self, transport: asyncio.Transport, parts: Iterable[bytes], seconds: float) -> None:
+        for part in _pieces(parts):
+            while not self._can_write and not self._has_ended:
+                await self._wait(seconds)
             if self._has_ended:
                 return
-            self._transport.write(part)
+            transport.write(part)
 
     async def receive(self, seconds: float) -> bytes:
         """Return what arrived since the last call, at least a byte. Empty after the end of the connection.
@@ -145,10 +180,19 @@ class Connection(asyncio.Protocol):
 
 def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
     for part in parts:
-        if len(part) <= _MOST:
+        if len(part) <= _PART:
             yield part
         else:
             yield from (part[start : start + _PART] for start in range(0, len(part), _PART))
+
+
+def _after(parts: list[memoryview], taken: int) -> list[memoryview]:
+    """Return what is left of parts without their first bytes."""
+    for place, part in enumerate(parts):
+        if taken < len(part):
+            return [part[taken:], *parts[place + 1 :]]
+        taken -= len(part)
+    return []
 
 
 def _give_up(waiter: "asyncio.Future[None]") -> None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -246,7 +246,7 @@ def _refuses_all(error: PromptTooLong) -> ModelRejected:
     )
 
 
-def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:
+def _asked(passages: Sequence[Passage], words: str) -> tuple[Passage, ...]:
     """Return a conversation with these words to the model at its end."""
     last = passages[-1]
     if isinstance(last, Told):

@@ -13,8 +13,8 @@ from deskmate.core.prompt.prompts import Passage, Prompt, ResultBlock, TextBlock
 from deskmate.models.wires.requests.request_parts import encode
 
 Message = dict[str, Any]
-# What is sent in larger parts costs less, but the last part is copied for each request.
-_PART = 2**20
+# Many small parts take longer to send, but the last one is copied for each request.
+_PART = 2**18
 
 
 class KeptMessages(ABC):
