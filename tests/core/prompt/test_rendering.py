@@ -413,18 +413,20 @@ def test_the_reader_of_prompts_finds_what_is_wrong() -> None:
 def test_passages_of_an_earlier_prompt_stay_as_they_were() -> None:
     rendered_so_far = Rendered("alice")
     rendered_so_far.add(1, Noticed(text="one"))
-    first, kept = rendered_so_far.passages, tuple(rendered_so_far.passages)
+    first: Sequence[Passage] = rendered_so_far.passages
+    kept = tuple(first)
     rendered_so_far.add(2, Said(text="two"))
     rendered_so_far.add(3, Noticed(text="three"))
-    assert (first, len(first), first[-1]) == (kept, 1, told("one"))
+    assert [*first] == [*kept] == [told("one")]
+    assert (len(first), first[-1]) == (1, told("one"))
     assert rendered_so_far.passages == (told("one"), spoke("two"), told("three"))
 
 
 @given(st.lists(st.text(max_size=3), max_size=6), st.text(max_size=3), st.slices(7), st.integers(-8, 7))
 def test_passages_are_read_like_a_tuple(before: list[str], last: str, part: slice, place: int) -> None:
     shared: list[Passage] = [told(text) for text in before]
-    plain = (*shared, told(last))
-    found = Passages(shared, plain[-1])
+    plain: Sequence[Passage] = (*shared, told(last))
+    found: Sequence[Passage] = Passages(shared, plain[-1])
     shared.append(told("added later"))
     assert (found, tuple(found), len(found), repr(found)) == (plain, plain, len(plain), repr(plain))
     assert found[part] == plain[part]
