@@ -216,9 +216,18 @@ class TeamSession(ABC):
         return (self._shown, self._shown_home) if self._shown_home else (self._shown,)
 
     @property
-    def home_board(self) -> BoardState | None:
-        """The board of the lead's first team, while the lead works in another one."""
-        return self._home_state.board.state if self._home_state else None
+    def boards(self) -> dict[str, BoardState]:
+        """The boards of the lead's teams, by team. That of the team it works in comes first."""
+        return {state.roster.state.team: state.board.state for state in self._states}
+
+    @property
+    def _states(self) -> tuple[TeamState, ...]:
+        return (self._team_state, self._home_state) if self._home_state else (self._team_state,)
+
+    def spent_by(self, name: str) -> Sum:
+        """Return what a member and its subagents have spent."""
+        state, name = self._at(name)
+        return state.budget.state.of(name)
 
     def place_of(self, name: str) -> tuple[str, str]:
         """Return the team of a member and its name there: `name@team` may be in the lead's first team."""
