@@ -18,7 +18,7 @@ from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.mentioned_files import MentionedFiles, read_mentioned
 from deskmate.app.sessions.shown_team import ShownTeam
-from deskmate.app.user_answers import Answer, answer_to, broadcast
+from deskmate.app.user_answers import Answer, answer_to, broadcast, mailbox_in
 from deskmate.config import Settings
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.teams.addresses import addressed
@@ -37,7 +37,6 @@ from deskmate.ports import Workspace
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
 from deskmate.queries.team_view import Permitted
-from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
@@ -218,11 +217,8 @@ class TeamSession(ABC):
     @property
     def boards(self) -> dict[str, BoardState]:
         """The boards of the lead's teams, by team. That of the team it works in comes first."""
-        return {state.roster.state.team: state.board.state for state in self._states}
-
-    @property
-    def _states(self) -> tuple[TeamState, ...]:
-        return (self._team_state, self._home_state) if self._home_state else (self._team_state,)
+        states = [state for state in (self._team_state, self._home_state) if state]
+        return {state.roster.state.team: state.board.state for state in states}
 
     def spent_by(self, name: str) -> Sum:
         """Return what a member and its subagents have spent."""
@@ -401,8 +397,3 @@ class TeamSession(ABC):
 
     def _now(self) -> float:
         return self._team_state.writer.clock.timestamp()
-
-
-def mailbox_in(team_state: TeamState) -> Mailbox:
-    """Return the user's mailbox, to write to members of a team."""
-    return Mailbox(USER, team_state.writer, team_state.roster)

@@ -6,8 +6,8 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.row_list import Rows
 from deskmate.faces.tui.drawing.styled_lines import Line, words
-from deskmate.faces.tui.panels.board_groups import DONE, TITLE, BoardGroup, groups_of
 from deskmate.faces.tui.panels.board_outline import below, head
+from deskmate.faces.tui.panels.team_rows import DONE, TITLE, TeamRows, groups_of
 
 
 class BoardPanel(Rows):
@@ -19,7 +19,7 @@ class BoardPanel(Rows):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self.head, self.below, id=id)
         self.border_title = "board"
-        self._groups: Sequence[BoardGroup] = ()
+        self._groups: Sequence[TeamRows] = ()
         self._shows_done = set[str]()
 
     def show(self, session: TeamSession, now: float) -> None:
@@ -37,7 +37,7 @@ class BoardPanel(Rows):
         keys = (group.keys(has_title=has_titles, shows_done=group.team in self._shows_done) for group in shown)
         self.lay([key for some in keys for key in some])
 
-    def _find(self, key: str) -> tuple[str, BoardGroup]:
+    def _find(self, key: str) -> tuple[str, TeamRows]:
         name, _, team = key.partition("@")
         return name, next(group for group in self._groups if group.team == team)
 

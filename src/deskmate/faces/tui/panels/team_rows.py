@@ -16,7 +16,7 @@ TITLE, DONE = "team", "done"
 
 
 @dataclass(frozen=True, slots=True)
-class BoardGroup:
+class TeamRows:
     """The tasks of one team. `depths`: of its open tasks, in their order. `done`: its completed tasks."""
 
     team: str
@@ -26,7 +26,7 @@ class BoardGroup:
     look: Look
 
     @classmethod
-    def of(cls, team: str, items: tuple[TaskItem, ...], look: Look) -> "BoardGroup":
+    def of(cls, team: str, items: tuple[TaskItem, ...], look: Look) -> "TeamRows":
         """Return the tasks of a team, in the order of their rows."""
         done = [item.task.id for item in items if item.state is TaskState.DONE]
         return cls(team, items, dict(outline(items)), done, look)
@@ -37,13 +37,13 @@ class BoardGroup:
         return [f"{name}@{self.team}" for name in (*names, *(map(str, self.done) if shows_done else ()))]
 
 
-def groups_of(session: TeamSession, now: float, known: Sequence[BoardGroup]) -> list[BoardGroup]:
+def groups_of(session: TeamSession, now: float, known: Sequence[TeamRows]) -> list[TeamRows]:
     """Return the boards of the lead, that of its current team first. `known`: the boards as they were shown last."""
     before = {group.team: group for group in known}
     return [_group(session, team, board, now, before.get(team)) for team, board in session.boards.items()]
 
 
-def _group(session: TeamSession, team: str, board: BoardState, now: float, before: BoardGroup | None) -> BoardGroup:
+def _group(session: TeamSession, team: str, board: BoardState, now: float, before: TeamRows | None) -> TeamRows:
     items = task_items(board)
     look = Look({item.task.id: item for item in items}, colours_of_team(session, team), now)
-    return replace(before, look=look) if before and before.items == items else BoardGroup.of(team, items, look)
+    return replace(before, look=look) if before and before.items == items else TeamRows.of(team, items, look)
