@@ -98,7 +98,8 @@ async def follow_news(
         store = stack.enter_context(open_store(reading.workspace, reading.team))
         opened: dict[str, Store] = {}
         while True:
-            other = next((name for name in teams_of_lead(reading) if name != reading.team), "")
+            teams = await to_thread.run_sync(teams_of_lead, reading)
+            other = next((name for name in teams if name != reading.team), "")
             if other and other not in opened:
                 opened[other] = stack.enter_context(open_store(reading.workspace, other))
             seen = await _look(reading, store, other, opened.get(other), since)
