@@ -3,15 +3,15 @@
 A test shows some of them by carrying `@pytest.mark.behaviour("id", ...)`; `test_behaviours.py` checks both ways.
 """
 
-# Whole: what it says holds for whoever uses the streams, today.
+# Whole: it holds today for every user of the streams.
 PROMISES: dict[str, str] = {
-    "M1": "every send that returned is heard by its recipient, whoever is killed, whatever the disk or the power does",
+    "M1": "every send that returned is heard by its recipient, whatever is killed, whatever the disk or the power does",
     "M2": "each message enters a transcript once; repeating what is in doubt doubles nothing",
     "M3": "the messages of one sender are heard in the order sent, also across its restarts",
     "M4": "no reader sees part of a record; a torn tail is fenced, reported, never merged",
     "M5": "damage is reported with file and line; all that is whole is still delivered; nothing is treated as empty",
     "M6": "a send to an unknown or departed name is refused, naming who is here; unheard mail comes back from who left",
-    "M7": "an append wakes whoever waits for its stream, in any process; a scan finds what the watch missed",
+    "M7": "an append wakes everything that waits for its stream, in any process; a scan finds what the watch missed",
     "M8": "a broadcast reaches the recipients fixed before it, each once, also when a crash cut it half-way",
     "B1": "a task has at most one owner; its epoch grows by one at each change of owner",
     "B2": "a board write with an old epoch is refused",
@@ -130,7 +130,7 @@ FACES: dict[str, str] = {
 SAFETY: dict[str, str] = {
     "fence": "without a sandbox, landlock keeps commands from writing elsewhere and from keys; the rest is told",
     "hosts": "where hosts are listed, a command reaches those by name and port, through a proxy, and nothing else",
-    "limits": "whoever takes all there is comes to an end that is told, and its neighbours go on",
+    "limits": "a command that takes everything ends, the end is told, and its neighbours go on",
     "hooks": "programs of the user run at events; they block, change or add, are recorded, and beat no rule",
     "injection": "what agents read never widens what they may do",
     "questions": "who asks, the tool, its exact arguments and why, at any face; those that ask the same are one",

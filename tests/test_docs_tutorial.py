@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -114,7 +114,7 @@ class Reader:
     """Types a page: a folder, an environment that lasts from block to block, and terminals that stay open.
 
     `real`: the value in this run of a number or an address that the page shows. `inherited`: files that commands have
-    open.
+    open. `seconds`: how long a block may take.
     """
 
     folder: Path
@@ -124,6 +124,7 @@ class Reader:
     real: dict[str, str] = field(default_factory=dict)
     compares_figures: bool = False
     inherited: tuple[int, ...] = ()
+    seconds: float = SECONDS
 
     def follow(self, text: str) -> None:
         for snippet in snippets(text):
@@ -195,18 +196,31 @@ class Reader:
         return command
 
     def _shell(self, commands: str) -> "subprocess.CompletedProcess[str]":
-        """Run commands to their end; the folder and the environment they leave are those of the next ones."""
+        """Run commands to their end; the folder and the environment they leave are those of the next ones.
+
+        If they take too long, everything that they started ends too: a shell alone would leave a team at work.
+        """
         keep = f"export -p > {self._state}; pwd | sed 's/.*/cd &/' >> {self._state}"
-        return subprocess.run(
+        with subprocess.Popen(
             self._script(f"{self._really(commands)}\n{keep}"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=SECONDS,
-            check=False,
             pass_fds=self.inherited,
-        )
+            start_new_session=True,
+        ) as process:
+            try:
+                printed, _ = process.communicate(timeout=self.seconds)
+            except subprocess.TimeoutExpired:
+                # A program that gets this ends its commands. It has a moment to do so.
+                os.killpg(process.pid, signal.SIGTERM)
+                with suppress(subprocess.TimeoutExpired):
+                    process.communicate(timeout=5)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(commands, process.returncode, printed)
 
     def _script(self, commands: str) -> list[str]:
         before = f". {self._state}" if self._state.exists() else f"cd {shlex.quote(str(self.folder))}"
@@ -319,6 +333,24 @@ def test_a_planted_block_that_does_not_do_what_it_shows_is_found(block: str, tmp
 )
 def test_figures_that_differ_by_more_than_a_tenth_are_found(printed: str, far: int) -> None:
     assert len(far_figures(printed, "team a: 4 steps, 1,000 tokens in, 76 out, $0.0100")) == far
+
+
+def test_a_block_that_takes_too_long_leaves_nothing_running(
+    tmp_path: Path, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    with reader(tmp_path) as hands:
+        hands.seconds = 1
+        with pytest.raises(subprocess.TimeoutExpired):
+            hands._shell("sleep 1000 & echo $! > left; wait")
+    eventually(lambda: not runs((tmp_path / "left").read_text().strip()))
+
+
+def runs(process: str) -> bool:
+    """Tell whether a process is there and has not ended."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
 
 
 def test_agents_may_speak_in_any_order_and_figures_may_differ(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The event loop of the tests: who waits for a fact is woken by it, whoever brings it about."""
+"""The event loop of the tests: a test that waits for a fact is woken, whatever makes the fact true."""
 
 import threading
 import time

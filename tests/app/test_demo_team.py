@@ -1,4 +1,4 @@
-"""A rehearsal: whoever asks is answered, also one who bears the name of somebody in a team of before."""
+"""A rehearsal: every agent that asks gets an answer, also one with the name of a member of an earlier team."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A lead's teams on disk: founded, gone on with, closed, and found again by whoever comes after a kill."""
+"""A lead's teams on disk: created, continued, closed, and found again by the next process after a kill."""
 
 import fcntl
 import json

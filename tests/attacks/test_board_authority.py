@@ -260,7 +260,7 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
             with pytest.raises(Refused, match="is for another member or role"):
                 await board.claim(member, 1)
         assert await board.claim_next(roster.members["ann"]) is not None
-        # Whoever is in charge can take it up; whose words they are stays told.
+        # The lead and the user can edit it. Its author is still named.
         await board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, "ann", "")]
 
@@ -294,7 +294,7 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
         await one.ann.told("TaskUpdate", taskId=1, activeForm=FORGED, description=FORGED)
         task = (await one.harness.team_state.board.refresh()).tasks[1]
         assert (task.subject, task.description, task.editors) == ("tidy", FORGED, ("ann",))
-        # Whoever reads it next is told whose words these are.
+        # The next reader is told who wrote it.
         await one.harness.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 

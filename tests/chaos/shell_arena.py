@@ -27,7 +27,7 @@ printf '%s\\0' "$#" "${0##*/}" "$@" >> "$NOTES"
 echo 'x y'; echo z
 exit $(($$ % 2))
 """
-# For names that nothing bears.
+# For names that nothing has.
 UNKNOWN = 'command_not_found_handle() { printf "%s\\0" "$(($# - 1))" "$@" >> "$NOTES"; }\n'
 
 

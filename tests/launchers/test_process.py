@@ -151,7 +151,7 @@ async def test_the_cap_on_time_counts_what_the_run_took_before_the_teammate_was_
     provider = FakeProvider([])
     async with provider, process_team(harness, provider, max_time=600.0) as team:
         orders = [TeammateOrder.model_validate_json(team.launcher.order()) for _ in range(2)]
-        # Told anew to each that is started, also to one that is started again.
+        # Told to each process that starts, also to one that is started again.
         assert 0.0 < orders[0].seconds < orders[1].seconds < 600.0
         late = orders[0].model_copy(update={"seconds": 600.0}).model_dump_json()
         async with playing(replace(team, launcher=replace(team.launcher, order=lambda: late))):

@@ -94,7 +94,7 @@ def call(id_: object, arguments: dict[str, Any]) -> None:
             data = {"elicitations": [{"mode": "url", "message": "Pay.", "url": text, "elicitationId": "1"}]}
             send({"id": id_, "error": {"code": -32042, "message": "open a page", "data": data}})
         case "environment":
-            answer(id_, {"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]})
+            answer(id_, {"content": [{"type": "text", "text": json.dumps({**os.environ, "PID": str(os.getpid())})}]})
         case "writes":
             try:
                 Path(text).write_text("here")

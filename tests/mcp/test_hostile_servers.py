@@ -3,8 +3,10 @@
 import json
 import os
 import resource
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
@@ -12,10 +14,13 @@ import pytest
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import MOST_TOOLS
+from deskmate.core.team.members import Member, RosterState
 from deskmate.errors import ToolError
+from deskmate.ports import ToolContext
 from deskmate.testing import FakeClock
-from tests.mcp.server_harness import ServerHarness, running, tool_of
+from tests.mcp.server_harness import Desk, ServerHarness, running, tool_of
 from tests.runtime.team_process import until
+from tests.tools.tool_desk import MemoryWorkspace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("mcp-client")]
 
@@ -127,6 +132,36 @@ async def test_each_member_has_a_process_of_its_own_if_the_user_wants_that(harne
         assert one is servers.connection("hostile", "ann", harness.place)
         assert one is not shared
         assert one is not servers.connection("hostile", "bob", harness.place)
+
+
+class MemberDesk(Desk):
+    """The desk of a member of a team."""
+
+    name = team = ""
+
+    @property
+    def me(self) -> Member:
+        return replace(super().me, name=self.name)
+
+    @property
+    def roster(self) -> RosterState:
+        return RosterState(team=self.team)
+
+
+@pytest.mark.behaviour("two-teams")
+async def test_members_of_two_teams_with_the_same_name_have_a_process_each_and_the_lead_has_one(
+    harness: ServerHarness,
+) -> None:
+    servers, pids = harness.servers("environment", per_member=True), dict[str, str]()
+    async with running(servers):
+        await servers.settled()
+        for name, team in (("alice", "main"), ("alice", "web"), ("lead", "main"), ("lead", "web")):
+            desk = MemberDesk(MemoryWorkspace(root=str(harness.place)))
+            desk.name, desk.team = name, team
+            printed = (await servers.call(tool_of(servers, "echo"), {}, cast(ToolContext, desk))).text
+            pids[f"{name}@{team}"] = printed.partition('"PID": "')[2].partition('"')[0]
+    assert pids["alice@main"] != pids["alice@web"]
+    assert pids["lead@main"] == pids["lead@web"] != ""
 
 
 async def test_lines_that_are_no_messages_are_skipped(harness: ServerHarness) -> None:

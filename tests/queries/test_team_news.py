@@ -13,9 +13,9 @@ from tests.faces.disk_teams import hands
 pytestmark = pytest.mark.anyio
 
 
-async def look(folder: Path, cursor: str | None = None, seconds: float = 0) -> SeenNews:
+async def look(folder: Path, cursor: str | None = None, seconds: float = 0, team: str | None = None) -> SeenNews:
     with anyio.fail_after(30):
-        return [news async for news in follow_news(folder, None, cursor, seconds)][-1]
+        return [news async for news in follow_news(folder, team, cursor, seconds)][-1]
 
 
 async def test_nothing_is_news_twice(tmp_path: Path) -> None:
@@ -54,3 +54,27 @@ async def test_the_begin_and_the_end_of_the_process_are_news(tmp_path: Path) -> 
             running = await look(tmp_path, idle.cursor)
             assert (running.changed, running.live) == (("process",), True)
         assert (await look(tmp_path, running.cursor)).changed == ("process",)
+
+
+@pytest.mark.behaviour("two-teams")
+async def test_what_happens_in_the_other_team_of_the_lead_is_news_of_either(tmp_path: Path) -> None:
+    async with hands(tmp_path) as opened, hands(tmp_path, "web") as away:
+        await opened.roster.found("main")
+        alone = await look(tmp_path, team="main")
+        assert (alone.other, alone.cursor) == ("", "r1.b0.u0.l0.p0")
+        await away.roster.found("web", home="main")
+        both = await look(tmp_path, alone.cursor, team="main")
+        assert (both.other, both.changed, both.cursor) == ("web", ("members", "board"), "r1.b0.u0.l0.p0.web.r1.b0")
+        at_web = await look(tmp_path, team="web")
+        assert (at_web.other, at_web.cursor) == ("main", "r1.b0.u0.l0.p0.main.r1.b0")
+        found: list[SeenNews] = []
+
+        async def wait() -> None:
+            found.append(await look(tmp_path, both.cursor, seconds=25, team="main"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await away.board.create("lead", NewTask("write"))
+        assert [news.changed for news in found] == [("board",)]
+        await opened.board.create("lead", NewTask("write"))
+        assert (await look(tmp_path, at_web.cursor, team="web")).changed == ("board",)

@@ -1,4 +1,4 @@
-"""Leaving, cut off by a kill at any point, is finished by whoever plays the team next; nothing of it is done twice."""
+"""A kill may interrupt leaving at any point. The next process finishes it and does nothing twice."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A run without a person comes to its end, whoever of the team can no longer act upon its mail."""
+"""An unattended run ends, whichever members can no longer act on their mail."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -216,7 +216,7 @@ class Mail(RuleBasedStateMachine):
         return [envelope for _, entry in entries if isinstance(entry, Heard) for envelope in envelopes(entry)]
 
     async def in_the_users_mailbox(self) -> list[Envelope]:
-        """Return the user's mail; it has no transcript, so that whoever shows it drops repeats."""
+        """Return the user's mail. The user has no transcript, so a face that shows it drops repeats."""
         items = await self.sides[0].store.read(mail(USER))
         found = [read_envelope(item.body) for item in items if isinstance(item, Record)]
         return list({envelope.id: envelope for envelope in found if isinstance(envelope, Envelope)}.values())

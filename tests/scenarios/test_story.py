@@ -1,4 +1,4 @@
-"""The story through the app: read, write, run the checks, mend what fails, end. The same over both wires.
+"""The story through the app: read, write, run the checks, fix what fails, end. The same over both wires.
 
 And what stops it on the way: a cap that is reached, and somebody who ends the process in the middle of a call.
 """

@@ -394,7 +394,7 @@ async def second(store: JsonlStore) -> None:
 
 
 async def in_line(store: JsonlStore) -> None:
-    """Return once whoever asked before stands in line; asked in order, so that its answer came first."""
+    """Return once all earlier callers wait in line. They were asked in order, so their answers came first."""
     await anyio.wait_all_tasks_blocked()
     with pytest.raises(Held):
         async with store.hold("lead", "third"):

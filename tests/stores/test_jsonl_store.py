@@ -232,7 +232,7 @@ async def test_after_a_failed_sync_the_same_bytes_are_written_again(tmp_path: Pa
 
 
 async def test_a_whole_line_without_its_end_becomes_a_record_of_its_own(tmp_path: Path) -> None:
-    """Its writer died between the last byte and the line end: whoever expected the record before it must look again."""
+    """Its writer died between the last byte and the line end. A writer that expects the one before must read again."""
     store = JsonlStore.open(tmp_path, "team", create=True)
     bodies = [record(index) for index in range(3)]
     for body in bodies[:2]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.log.names import BOARD
+from deskmate.core.log.names import BOARD, LEAD
 from deskmate.core.log.records import Json, Record
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import AgentKind
@@ -30,16 +30,17 @@ from tests.tools.tool_desk import MemoryWorkspace
 
 
 class BoardTeam:
-    """The team `web`: its lead and who has joined, each at a desk of its own."""
+    """A team: its lead and who has joined, each at a desk of its own. `home`: the first team of its lead."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "web", home: "BoardTeam | None" = None) -> None:
+        self.name, self.home = name, home
         self.writer = LogWriter(MemoryStore(), FakeClock())
         self.roster = Roster(self.writer)
         self.board = Board(self.writer, self.roster)
         self._sat: dict[str, BoardDesk] = {}
 
     async def open(self, *names: str) -> None:
-        await self.roster.found("web")
+        await self.roster.found(self.name, home=self.home.name if self.home else None)
         for name in names:
             await self.roster.join(Joined(name=name, role=f"{name}'s role", at=self.writer.clock.timestamp()))
 
@@ -70,6 +71,11 @@ class BoardDesk:
     @property
     def me(self) -> Member:
         return self.roster.members[self.name]
+
+    @property
+    def home(self) -> "BoardDesk | None":
+        home = self.desks.home
+        return replace(home[self.name], call=self.call, again=self.again) if home and self.name == LEAD else None
 
     @property
     def board(self) -> Board:
@@ -115,5 +121,5 @@ async def add(desks: BoardTeam, *subjects: str, **arguments: Any) -> None:
         await desks["lead"].use("TaskCreate", subject=subject, **arguments)
 
 
-def refused(text: str) -> Result:
-    return Result(text, ok=False)
+def refused(text: str, team: str | None = None) -> Result:
+    return Result(text, ok=False, team=team)

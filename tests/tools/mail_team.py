@@ -87,7 +87,7 @@ class MailDesk:
     fixed: tuple[str, ...] = ()
     again: bool = False
     profiles: dict[str, AgentProfile] = field(default_factory=dict)
-    home: tuple[members.RosterState, Mailbox] | None = None
+    home: ToolContext | None = None
 
     @property
     def me(self) -> Member:

@@ -83,7 +83,7 @@ def test_notes_that_cannot_be_read_are_passed_over_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = made(tmp_path.resolve(), "AGENTS.md", "a/")
-    # A file that is there and gives an error to whoever reads it, root included.
+    # A file that exists and cannot be read, not even by root.
     (root / "a/AGENTS.md").symlink_to("/proc/self/mem")
     assert notes_for(root / "a", Path("/")) == ("AGENTS.md", "of AGENTS.md")
     assert "a/AGENTS.md cannot be used: Input/output error" in caplog.text

@@ -44,7 +44,7 @@ def pen_in(place: Path, team: str) -> Iterator[LogWriter]:
 
 
 def obeys(asked: Asked) -> Say:
-    """Do what is read, whoever wrote it."""
+    """Do what was read, whatever its author."""
     return Say("Done.") if asked.results else Say(calls=[Use("bash", {"command": "touch pwned"})])
 
 

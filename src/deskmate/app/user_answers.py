@@ -49,3 +49,8 @@ async def tell(team_state: TeamState, words: str | None, images: tuple[SentImage
     """Send words to the lead in the user's name, if there are any."""
     if words:
         await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words, images=images))
+
+
+def mailbox_in(team_state: TeamState) -> Mailbox:
+    """Return the user's mailbox, to write to members of a team."""
+    return Mailbox(USER, team_state.writer, team_state.roster)

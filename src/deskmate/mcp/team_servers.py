@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, agent_id
 from deskmate.core.mcp.server_entries import ServerEntry
 from deskmate.core.mcp.server_tools import ServerTool
 from deskmate.core.mcp.tool_approvals import approval_key
@@ -142,7 +143,7 @@ class TeamServers:
 
     async def call(self, tool: ServerTool, arguments: Mapping[str, Any], context: ToolContext) -> Result:
         """Call a tool for an agent. Raises ToolError."""
-        connection = self.connection(tool.server, context.me.name, Path(context.workspace.root))
+        connection = self.connection(tool.server, _seat(context), Path(context.workspace.root))
         try:
             answer, notes = await connection.call(self._group, tool, arguments, context.call, context.ask_user)
             result = await result_of(tool.server, answer, notes, context)
@@ -173,6 +174,15 @@ class TeamServers:
         """Return the tools that an agent has: all, or those that its agent type names."""
         words = None if me.base_tools is None else tuple(word for word in me.base_tools if word.startswith(MCP_PREFIX))
         return tools_of_servers(ToolCatalogue(self, words))
+
+
+def _seat(context: ToolContext) -> str:
+    """Return the agent that calls, by a name that no other agent of the process has.
+
+    Members of a lead's two teams may have the same name. The lead is the same in both.
+    """
+    name = context.me.name
+    return name if name.partition(":")[0] == LEAD else agent_id(name, context.roster.team)
 
 
 def _warn(text: str) -> None:

@@ -160,8 +160,8 @@ class ToolContext(Protocol):
         """The agent's mailbox."""
 
     @property
-    def home(self) -> tuple[RosterState, Mail] | None:
-        """The roster of the lead's home and its mailbox there, while it leads another team."""
+    def home(self) -> "ToolContext | None":
+        """The same call in the lead's first team, while the lead leads another one: roster, board, mail, memory."""
 
     @property
     def schedules(self) -> Schedules:

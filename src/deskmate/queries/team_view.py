@@ -176,7 +176,31 @@ def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
 
 def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
     """Return a team's board. Reads neither transcripts nor mail."""
+    return _seen_board(reading_of(folder, team))
+
+
+def look_at_boards(folder: Path | None, team: str | None) -> tuple[SeenBoard, ...]:
+    """Return a team's board. Without a name, also that of the other team of the same lead, if there are tasks on it.
+
+    The team that the lead works in comes first.
+    """
     reading = reading_of(folder, team)
+    if team is not None:
+        return (_seen_board(reading),)
+    with telling(reading.workspace):
+        seen = [_seen_board(Reading(reading.workspace, name)) for name in teams_of_lead(reading)]
+    return tuple(one for one in seen if one.board.current or one.team == reading.team)
+
+
+def teams_of_lead(reading: Reading) -> tuple[str, ...]:
+    """Return the open teams of a team's lead. The one that it works in comes first, its first team last."""
+    engine = engine_at(reading.workspace)
+    begun = engine.founding(reading.team)
+    home = (begun and begun.home) or reading.team
+    return (*teams_from(engine, home), home) if home in engine.teams() else (reading.team,)
+
+
+def _seen_board(reading: Reading) -> SeenBoard:
     board = _board(reading)
     # Most records of a roster are statuses, which change no colour.
     roster = [

@@ -43,7 +43,7 @@ def _dojo() -> ModuleType:
 @cache
 def _suite(name: str) -> Any:
     suite = _dojo().get_suite(VERSION, name)
-    # Parsed anew for each template and injection, the world of a suite would cost more than all that is played in it.
+    # Parsing the world of a suite again for each template and injection would cost more than playing it.
     world = suite.load_and_inject_default_environment({})
     suite.load_and_inject_default_environment = lambda injections: world
     suite.get_injection_vector_defaults = dict

@@ -106,7 +106,7 @@ def check_numbers(items: list[Item]) -> None:
 
 
 def check_end(folder: PrivateFolder, items: list[Item]) -> None:
-    """Whoever read all records once is told when the stream now ends before them."""
+    """A reader that has read all records is told if the stream now ends before them."""
     last = items[-1].number if items else 0
     if last < RECORDS:
         with pytest.raises(StoreCorrupt):

@@ -100,7 +100,7 @@ class KilledTeam:
     def outlive(self, *kills: Kill) -> str:
         """Run, and resume after each kill that ended the lead, until it ends by itself; return what it printed.
 
-        With `patient`, whoever was left by a killed lead must end before the next begins.
+        With `patient`, processes left by a killed lead must end before the next lead begins.
         """
         left = list(kills)
         while True:

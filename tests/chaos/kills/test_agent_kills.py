@@ -172,7 +172,7 @@ def test_a_command_that_outlives_its_agent_is_ended_and_told_as_interrupted(
     killed_in_a_command(harness, workspace, eventually, commands=1)
     left, (sign,) = processes(workspace), ledger(workspace)
     assert left != []
-    # It would wait for ever; whoever else runs a command need not.
+    # It would wait for ever. Other agents that run a command need not.
     (workspace / f"{HOLD}-{sign}").touch()
     (workspace / HOLD).unlink()
     assert resumed(harness, workspace) == f"{LAST_WORDS}\n"

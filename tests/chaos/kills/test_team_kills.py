@@ -166,7 +166,7 @@ def test_a_command_whose_agent_is_killed_is_ended_told_and_run_again(
     team = KilledTeam(workspace, harness.environ, patient=True)
     printed = team.outlive(Kill(target, name="analyst", commands=1))
     assert troubles(harness, unkilled, workspace, printed) == []
-    # Whoever outlives a lead ends by itself, maybe before anybody looks.
+    # A process that outlives its lead ends by itself, maybe before the test looks.
     assert target == "lead" or bool(team.left) is (target != "teammate")
     analyst = gather(workspace).transcripts["analyst"]
     assert [found.body["text"] for found in analyst if found.body.get("ok") is False] == [INTERRUPTED]

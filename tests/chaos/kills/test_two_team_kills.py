@@ -51,15 +51,18 @@ def flaws(workspace: Path, ended: Ended) -> list[str]:
     home, archived = workspace / ".teams/main", [*(workspace / ".teams/.archive").iterdir()]
     found = [] if len(archived) == 1 else [f"archived: {archived}"]
     found += [] if ended.out.endswith(f"{FINAL}\n") else [f"answer: {ended.out}"]
-    found += [] if (workspace / "home.txt").read_text() == "blue" else ["home.txt"]
-    statuses = [body for body in lines(workspace / ".tasks/main/board.jsonl") if body["type"] == "task_completed"]
-    found += [] if len(statuses) == 1 else [f"completed: {statuses}"]
+    found += [file for file in ("home.txt", "more.txt") if (workspace / file).read_text() != "blue"]
+    board = lines(workspace / ".tasks/main/board.jsonl")
+    # The lead creates and edits the second task from its other team.
+    for kind, ids in (("task_created", [1, 2]), ("task_edited", [2]), ("task_completed", [1, 2])):
+        changed = [body["task"] for body in board if body["type"] == kind]
+        found += [] if changed == ids else [f"{kind}: {changed}"]
     for name, roster in (("alice", home / "roster.jsonl"), ("wendy", archived[0] / "team/roster.jsonl")):
         ends = [body for body in lines(roster) if body["type"] == "member_left" and body["name"] == name]
         found += [] if len(ends) == 1 else [f"{name} left {len(ends)} times"]
     heard = [one for body in lines(home / "lead_transcript.jsonl") if body["type"] == "heard" for one in body["mail"]]
-    ids = [(str(one["sender"]), str(one["id"])) for one in heard]
-    return found + [f"heard twice: {id_}" for id_ in ids if ids.count(id_) > 1]
+    mail = [(str(one["sender"]), str(one["id"])) for one in heard]
+    return found + [f"heard twice: {id_}" for id_ in mail if mail.count(id_) > 1]
 
 
 @pytest.mark.behaviour("two-teams", "resume", "M1", "M2")

@@ -16,7 +16,7 @@ def numbered(*entries: Entry) -> list[tuple[int, Entry]]:
 
 
 def step(words: str = "") -> list[Entry]:
-    """Return words said with a call, and its result; whose number it bears does not matter here."""
+    """Return words said with a call, and its result. The number of the call does not matter here."""
     return [Said(text=words, calls=(READ,)), Began(calls=("lead:1.0",)), Did(call="lead:1.0", text="")]
 
 

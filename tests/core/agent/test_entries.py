@@ -112,7 +112,14 @@ def test_only_what_the_outside_sees_or_must_never_run_twice_is_synced_at_once(en
         (["read_file", "grep"], False),
         (["read_file", "write_file"], True),
         (["TaskCreate"], True),
+        (["TaskList", "Skill", "TaskOutput"], False),
+        # What a server or a host does is not known, so it must be known whether the call began.
         (["mcp__files__read"], True),
+        (["McpCall"], True),
+        (["McpSearch"], True),
+        (["web_fetch"], True),
+        (["read_file", "web_fetch"], True),
+        (["a_tool_of_the_user"], True),
         ([], True),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.policy.tool_table import COLOURS, PLANNING, TOOLS, AgentKind, AgentType, colour_of, tools_of
+from deskmate.core.policy.tool_table import COLOURS, KNOWN, PLANNING, TOOLS, AgentKind, AgentType, colour_of, tools_of
 from deskmate.errors import BadInput
 
 BASE = {"bash", "read_file", "write_file", "edit_file", "glob", "grep"}
@@ -98,6 +98,9 @@ def test_the_table_says_of_each_tool_what_it_does() -> None:
         *("TaskCreate", "TaskUpdate", "SendMessage", "ExitPlanMode", "Task", "CronCreate", "CronDelete"),
     }
     assert traits_with("overlaps") == {*reading, "Task"}
+    # A tool that acts outside never counts as one that only reads: its call is on disk before it begins.
+    assert [tool.name for tool in KNOWN.values() if tool.reads and (tool.visits or tool.runs or tool.edits)] == []
+    assert [tool.name for tool in KNOWN.values() if tool.visits] == ["web_fetch"]
 
 
 def test_every_tool_is_in_the_table_under_its_own_name_and_one_home() -> None:

@@ -1,4 +1,4 @@
-"""What holds of every board, whoever wrote to its stream, however late, and whatever was lost from it.
+"""What holds for every board, whatever was written to its stream, in whatever order, and whatever was lost.
 
 Members decide on boards they looked at earlier. Some say what they had seen, so that the stream refuses them where
 someone was faster; others write blindly, and the fold must sort it out.

@@ -29,6 +29,28 @@ def no_times(text: str) -> str:
 # -- what is shown ----------------------------------------------------------------------------------
 
 
+@pytest.mark.behaviour("two-teams")
+def test_the_boards_of_both_teams_of_a_lead_are_shown_unless_one_is_named(place: Path, env: Env) -> None:
+    founded(place, "web", home="main")
+    assert _boards(place, env) == ["web", "main"]
+
+    async def paint(opened: OpenTeam) -> None:
+        await opened.board.create("lead", NewTask("paint"))
+
+    in_team(place, paint, "web")
+    assert _boards(place, env) == ["web", "main"]
+    assert _boards(place, env, "main") == ["main"]
+    shown = json.loads(at(place, "board", "--json", env=env).stdout)
+    teams = [(one["team"], len(one["tasks"])) for one in (shown, *shown["others"])]
+    assert teams == [("web", 1), ("main", 3)]
+    assert "others" not in json.loads(at(place, "board", "web", "--json", env=env).stdout)
+
+
+def _boards(place: Path, env: Env, *team: str) -> list[str]:
+    """Return the teams whose boards are shown."""
+    return re.findall(r"^team (\S+):", at(place, "board", *team, env=env).stdout, re.MULTILINE)
+
+
 def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
     (team,) = json.loads(at(place, "teams", "--json", env=env).stdout)["teams"]
     members = [(one["name"], one["kind"], one["colour"], one["status"], one["detail"]) for one in team.pop("members")]
@@ -257,7 +279,7 @@ def test_cost_is_told_by_member_and_model_and_a_price_that_is_not_known_is_said(
 
 def test_the_team_last_written_to_is_meant_unless_one_is_named(place: Path, env: Env) -> None:
     founded(place, "other", home="main")
-    assert at(place, "board", env=env).stdout == "team other: no tasks\n"
+    assert at(place, "board", env=env).stdout.startswith("team other: no tasks\n")
     assert at(place, "board", "main", env=env).stdout.startswith("team main: 0 of 3")
 
 

@@ -1,4 +1,4 @@
-"""An outlet keeps nobody waiting, whoever reads behind it, and says what went wrong."""
+"""An output stream makes nobody wait, however slow its reader is, and says what went wrong."""
 
 import errno
 import os

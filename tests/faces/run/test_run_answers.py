@@ -17,7 +17,7 @@ LIST = Use("glob", {"pattern": "*"})
 
 
 def steps(*says: Say) -> Callable[[Asked], Say]:
-    """Return a script in which whoever is asked says these one after the other."""
+    """Return a script that says these texts, one for each request."""
     return lambda asked: says[step(asked)]
 
 

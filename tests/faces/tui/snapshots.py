@@ -1,6 +1,6 @@
 """Snapshots: what a screen shows, as text with its styles below, kept in a folder and compared.
 
-`DESKMATE_SNAPSHOTS=write` in the environment writes them anew; look at the difference before it is kept.
+`DESKMATE_SNAPSHOTS=write` in the environment writes them again. Look at the difference before you commit it.
 """
 
 import difflib

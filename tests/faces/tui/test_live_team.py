@@ -24,7 +24,7 @@ def answers(asked: Asked) -> Say:
 
 
 def team(asked: Asked) -> Say:
-    """Have a lead with a teammate; whoever is written to says so."""
+    """Have a lead with a teammate. Each says so if it gets a message."""
     if "alice" in asked.system.partition("\n")[0] or "You are alice" in asked.system:
         return Say(f"alice here: {asked.texts[-1][-20:]}")
     return Say("Alice comes.", [SPAWN]) if len(asked.prompt.passages) == 1 else Say("Ready.")

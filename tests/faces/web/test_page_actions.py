@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 from playwright.async_api import Page, expect
 
 from deskmate.app import Feed, RunRequest, environment, load, run
@@ -62,6 +63,20 @@ async def test_a_team_that_cannot_start_says_why(tmp_path: Path) -> None:
             await page.get_by_label("Name").fill("no/name")
             await page.get_by_role("button", name="Start a team").click()
             await expect(page.get_by_role("alert")).to_contain_text("no/name", timeout=WAIT)
+
+
+async def test_an_error_is_shown_as_every_command_prints_it_with_the_hint_on_a_line_of_its_own(tmp_path: Path) -> None:
+    with anyio.fail_after(SOON):
+        async with Scenario(tmp_path, writes_a_file) as team, page_server(team.workspace) as server:
+            await to_thread.run_sync(founded, team.workspace)
+            async with opened(server.link) as page:
+                await page.get_by_label("What should a new team do?").fill("Write.")
+                await page.get_by_role("button", name="Options").click()
+                await page.get_by_label("Name").fill("main")
+                await page.get_by_role("button", name="Start a team").click()
+                await expect(page.get_by_role("alert")).to_contain_text("main", timeout=WAIT)
+                what, how = (await page.get_by_role("alert").inner_text()).splitlines()
+                assert (what.endswith("."), how) == (False, "To continue it, run: deskmate --team main")
 
 
 async def talked(opened_team: OpenTeam) -> None:

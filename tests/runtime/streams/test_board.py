@@ -1,4 +1,4 @@
-"""The board, live: whoever writes, in however many processes, one order of events decides."""
+"""The live board: one order of events decides, whichever processes write."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

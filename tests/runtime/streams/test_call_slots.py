@@ -1,4 +1,4 @@
-"""Slots: never more at once than there are, over all processes; whoever stands in line gets one in the end."""
+"""Slots: over all processes, no more are in use than there are, and every process that waits gets one."""
 
 import subprocess
 import sys

@@ -151,7 +151,7 @@ async def test_a_conflict_with_someone_elses_record_is_raised(team: TeamProcess,
 async def test_a_write_in_doubt_that_someone_came_before_is_not_made_up_for(
     team: TeamProcess, wire: FaultyStore, writer: LogWriter, moment: Moment
 ) -> None:
-    """Whoever wins, the loser is told; the record stands there once or never."""
+    """The writer that loses is told. The record is in the stream once or never."""
     other = team.another()
 
     async def theirs_then_fail() -> None:

@@ -191,7 +191,7 @@ def _writes(path: str, content: str) -> Say:
 
 
 def _ends(number: int, to: str, words: str) -> Say:
-    # Completed first: whoever is told of it can then begin with what waited for it.
+    # Completed first, so that a member that is told of it can begin with the task that waited.
     return Say(calls=[complete_task(number), send_mail(to, words)])
 
 
@@ -248,5 +248,5 @@ def slowly(rounds: int) -> dict[str, MemberScript]:
 
 
 def STORY(asked: Asked) -> Say:  # noqa: N802 - a script as the fake provider takes it from the command line
-    """Play whoever asks."""
+    """Play the member that asks."""
     return PARTS[member_of(asked)](asked)

@@ -36,7 +36,7 @@ def play(asked: Asked) -> Say:
 
 
 def _work(asked: Asked) -> Say:
-    """Write a part and its test, mend it, try it, and say that it is done; for each task that was taken."""
+    """For each task taken: write a part and its test, fix it, run it, and complete the task."""
     taken = [int(found) for text in all_texts(asked) for found in re.findall(r"Task #(\d+) is yours now", text)]
     deeds = sum(bool(calls_in(passage)) for passage in asked.prompt.passages if isinstance(passage, Spoke))
     if len(taken) * len(_deeds(0)) <= deeds:

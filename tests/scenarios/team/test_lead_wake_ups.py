@@ -117,7 +117,7 @@ async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(runner: TeamRunne
     sent: list[str] = []
 
     def write(event: TeamEvent) -> None:
-        # Before her record of it is there, a letter is: whoever sees that she rests can see that she will not.
+        # The mail is there before her idle record. So a reader that sees her idle also sees that she will work.
         if event == Changed("alice", Idle()) and len(sent) < 10:
             sent.append(f"letter {len(sent)}.")
             runner.send(USER, "alice", Plain(content=sent[-1]))

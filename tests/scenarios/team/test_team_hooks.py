@@ -102,3 +102,15 @@ async def test_hooks_of_a_lead_with_two_teams_are_told_where_its_transcript_is(r
     teams = runner.place / ".teams"
     assert {path for team, path in paths if team == "web"} >= {teams / "main/lead_transcript.jsonl"}
     assert all(path.parent.name == "main" for _, path in paths if path.name.startswith("lead_"))
+
+
+async def test_hooks_of_a_task_are_told_whose_board_has_it(runner: TeamRunner) -> None:
+    await runner.play(script, hooks=hooks(TaskCreated="cat >> told", TaskCompleted="cat >> told"))
+    told = [json.loads(line) for line in runner.file("told").replace("}{", "}\n{").splitlines()]
+    # The lead created the second task while it led team `web`.
+    assert [(one["hook_event_name"], one["team_name"], one["task_subject"]) for one in told] == [
+        ("TaskCreated", "main", "write home.txt"),
+        ("TaskCreated", "main", "more"),
+        ("TaskCompleted", "main", "write home.txt"),
+        ("TaskCompleted", "main", "write more.txt"),
+    ]

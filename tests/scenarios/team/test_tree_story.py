@@ -112,10 +112,6 @@ def resolved(hunk: re.Match[str]) -> str:
     return f"{name} = {sorted({int(number) for side in hunk.groups() for number in re.findall('[0-9]+', side[9:])})}"
 
 
-# After it, a result may say what a command of somebody else left in the shared folder.
-_END = "end-of-file"
-
-
 def worker(meeting: Path) -> MemberScript:
     """Read the whole file, wait until the mate has read it too, write the whole file. Resolve what comes back."""
 
@@ -123,11 +119,11 @@ def worker(meeting: Path) -> MemberScript:
         if number := given_task(asked):
             file, mate = f"part{place_of(number)[1]}.py", mate_of(number)
             wait = f"touch {meeting}/{number}; until [ -e {meeting}/{mate} ]; do sleep 0.02; done"
-            return Say(calls=[run_command(f"echo task {number}; cat {file}; echo {_END}; {wait}")])
+            return Say(calls=[run_command(f"echo task {number}; cat {file}; {wait}")])
         result = asked.results[0].text if asked.results else ""
         if found := re.search(r"^task (\d+)\n", result, re.M):
             number = int(found[1])
-            text = changed(result[found.end() :].partition(_END)[0], number)
+            text = changed(result[found.end() :], number)
             write = f"cat > part{place_of(number)[1]}.py <<'END'\n{text.rstrip()}\nEND"
             return Say(calls=[run_command(write), complete_task(number)])
         told = "\n".join(block.text for block in asked.results)

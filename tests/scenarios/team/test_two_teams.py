@@ -26,8 +26,10 @@ async def test_teammates_at_home_go_on_while_the_lead_works_in_another_team(runn
     played = await runner.play(script)
     assert (played.outcome.team, played.outcome.end) == ("main", "answered")
     assert played.outcome.text.endswith(FINAL)
-    assert runner.file("home.txt") == "blue"
-    assert played.outcome.files == ("home.txt",)
+    assert (runner.file("home.txt"), runner.file("more.txt")) == ("blue", "blue")
+    assert played.outcome.files == ("home.txt", "more.txt")
+    # The lead created the second task from the other team.
+    assert played.statuses == {"write home.txt": "completed", "write more.txt": "completed"}
     entries = runner.place / ".teams/main/lead_transcript.jsonl"
     heard = [json.loads(line) for line in entries.read_text().splitlines()]
     teams = {body.get("team") for body in heard if body["type"] == "heard" and body["mail"]}

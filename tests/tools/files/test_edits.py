@@ -99,7 +99,7 @@ print(edited == type(edited)(Concealed("x" * 40), 1, 40))
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["0 ", r"a\n", r"a\r\n", "ab", "a"])
 def test_a_text_that_almost_stands_everywhere_is_looked_for_to_the_end(unit: str) -> None:
-    # Tried anew at every place this takes hours: whoever does so never comes back.
+    # Trying again at every place takes hours.
     words = [sys.executable, "-c", HOSTILE, unit]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     lines = "2,000,000 lines" if "n" in unit else "1 line"

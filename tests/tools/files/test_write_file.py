@@ -154,7 +154,7 @@ async def test_a_change_at_the_last_moment_is_left_alone_too(name: str) -> None:
 
 
 class CutWhileWriting(MemoryWorkspace):
-    """Whoever writes is cancelled before it hears that it has written."""
+    """The writer is cancelled before it learns that it has written."""
 
     scope: anyio.CancelScope
 

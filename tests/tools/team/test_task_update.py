@@ -45,7 +45,7 @@ async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nob
     assert gone == refused("Only bob, the lead and the user can delete task #1. Ask the lead with SendMessage.")
     for name in ("bob", "lead"):
         assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
-    # Whoever takes it owns it, and may say so in the same call.
+    # A member that takes a task owns it, and may say so in the same call.
     told = await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress", activeForm="Parsing")
     assert (told.text.splitlines()[:2], told.tasks) == (["#1 [in progress] by lead @alice", "claimed, edited"], {1: 1})
     assert (desks.task(1).created_by, desks.task(1).editors) == ("bob", ("lead", "alice"))

@@ -1,4 +1,4 @@
-"""Nothing a command tries leads out of its workspace, whoever runs it; and the attempts are worth something."""
+"""No command gets out of its workspace, whichever way it runs. The attempts work if there is no sandbox."""
 
 import json
 import os

@@ -1,6 +1,7 @@
 """Nothing that a command leaves in git's folder makes the user's own git write elsewhere; what may be meant is told."""
 
 import contextlib
+import itertools
 import os
 import resource
 import shutil
@@ -21,6 +22,7 @@ from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.git.git_entries import MAX_LOCKS, Entry, EntryKind, scan
 from deskmate.workspace.git.git_watch import GitWatch, refuse_outward
+from deskmate.workspace.git.new_locks import left_locks
 from deskmate.workspace.git.repositories import GitFolder
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.levels import find_sandbox
@@ -342,14 +344,43 @@ def test_very_many_files_at_the_top_hide_no_new_repository(git: Path) -> None:
 
 def test_a_lock_that_is_left_is_told_and_stays_unless_another_command_may_hold_it(git: Path) -> None:
     (git / "old.lock").touch()
-    alone, beside = watched(git), watched(git, is_last=False)
+    beside = watched(git, is_last=False)
+    (git / "index.lock").touch()
+    beside.finish()
+    assert beside.told == ()
+    (git / "index.lock").unlink()
+    alone = watched(git)
     (git / "index.lock").touch()
     alone.finish()
-    beside.finish()
     (told,) = alone.told
     assert told.startswith(f"The command left {git / 'index.lock'}. Git does not work there until it is gone")
-    assert beside.told == ()
     assert (git / "index.lock").exists()
+
+
+def test_a_lock_is_not_told_while_a_command_of_another_member_of_this_process_runs(git: Path) -> None:
+    ended, running = watched(git), watched(git)
+    (git / "index.lock").touch()
+    ended.finish()
+    assert ended.told == ()
+    # Of two commands, the last one tells it.
+    running.finish()
+    assert len(running.told) == 1
+
+
+def test_a_lock_that_a_git_of_somebody_else_holds_for_a_moment_is_not_told(git: Path) -> None:
+    lock, watch, looks = git / "index.lock", watched(git), itertools.count()
+
+    def somebody_else_is_done() -> bool:
+        """Release the lock at the second look, after it was found."""
+        if next(looks) == 1:
+            lock.unlink()
+        return True
+
+    lock.touch()
+    assert left_locks([str(lock)], somebody_else_is_done) == []
+    lock.touch()
+    assert left_locks([str(lock), str(git / "gone.lock")], lambda: True) == [str(lock)]
+    assert watch.told == ()
 
 
 @pytest.mark.parametrize("name", ["refs/heads/deskmate/main.lock", "refs/deskmate/teams/main/offers/ann.lock"])

@@ -1,4 +1,4 @@
-"""Placeholders stand while anybody needs them, and are gone afterwards, whoever is killed."""
+"""Placeholders exist while a command needs them, and are removed afterwards, whichever process is killed."""
 
 import json
 import os

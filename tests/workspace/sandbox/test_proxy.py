@@ -131,7 +131,7 @@ async def test_a_command_has_its_usual_signals_and_nothing_open_besides(online: 
     ran = await run(online, "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l; cat")
     ours = Path("/proc/self/status").read_text()
     ignored, before = (int(re.findall(r"SigIgn:\t(\w+)", text)[0], 16) for text in (ran.output, ours))
-    # Of what whoever started the tests ignores, it ignores no more than the same.
+    # It ignores only the signals that the process which started the tests ignores.
     assert (ran.exit, ran.output.splitlines()[1:], ignored & ~before) == (0, ["4"], 0)
     assert not ignored & (1 << (signal.SIGPIPE - 1))
 

@@ -18,7 +18,7 @@ from deskmate.app.runner import GO_ON
 from deskmate.app.session_events import EventSource
 from deskmate.app.sessions.mentioned_files import MentionedFiles, read_mentioned
 from deskmate.app.sessions.shown_team import ShownTeam
-from deskmate.app.user_answers import Answer, answer_to, broadcast
+from deskmate.app.user_answers import Answer, answer_to, broadcast, mailbox_in
 from deskmate.config import Settings
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.teams.addresses import addressed
@@ -37,7 +37,6 @@ from deskmate.ports import Workspace
 from deskmate.queries.member_view import Letter, entries_in
 from deskmate.queries.stream_reader import title_at
 from deskmate.queries.team_view import Permitted
-from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
@@ -216,9 +215,15 @@ class TeamSession(ABC):
         return (self._shown, self._shown_home) if self._shown_home else (self._shown,)
 
     @property
-    def home_board(self) -> BoardState | None:
-        """The board of the lead's first team, while the lead works in another one."""
-        return self._home_state.board.state if self._home_state else None
+    def boards(self) -> dict[str, BoardState]:
+        """The boards of the lead's teams, by team. That of the team it works in comes first."""
+        states = [state for state in (self._team_state, self._home_state) if state]
+        return {state.roster.state.team: state.board.state for state in states}
+
+    def spent_by(self, name: str) -> Sum:
+        """Return what a member and its subagents have spent."""
+        state, name = self._at(name)
+        return state.budget.state.of(name)
 
     def place_of(self, name: str) -> tuple[str, str]:
         """Return the team of a member and its name there: `name@team` may be in the lead's first team."""
@@ -392,8 +397,3 @@ class TeamSession(ABC):
 
     def _now(self) -> float:
         return self._team_state.writer.clock.timestamp()
-
-
-def mailbox_in(team_state: TeamState) -> Mailbox:
-    """Return the user's mailbox, to write to members of a team."""
-    return Mailbox(USER, team_state.writer, team_state.roster)

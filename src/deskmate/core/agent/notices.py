@@ -10,7 +10,7 @@ from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.rules.task_fit import orphans_text
 from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.prompt.call_texts import see_team, submit_plan, ways_to_end, write_to
+from deskmate.core.prompt.call_texts import call_text, see_team, submit_plan, use_board, ways_to_end, write_to
 from deskmate.core.prompt.task_lines import authored_line, authors, listed, one_line, quoted
 from deskmate.core.radar.overlap_texts import overlap_news
 from deskmate.core.team.members import Member, RosterState
@@ -148,7 +148,9 @@ def moved_text(roster: RosterState, home: RosterState | None = None) -> str:
     if not home or not names:
         return now
     goes_on = f"Team '{home.team}' goes on meanwhile: {', '.join(_first(names, 'more'))}."
-    return f"{now} {goes_on} You still get its mail and news. Write to its members by these names."
+    return (
+        f"{now} {goes_on} You still get its mail and news. Write to its members by these names. {use_board(home.team)}"
+    )
 
 
 def reminder_text(roster: RosterState, home: RosterState | None = None) -> str:
@@ -196,8 +198,9 @@ def _with_role(member: Member) -> str:
 
 
 def home_digest(roster: RosterState, board: BoardState, since: tuple[int, int]) -> str:
-    """Return what changed at home since these records, for a lead that works elsewhere and sees no task list there."""
-    lines = [*_member_lines(addressed(roster), since[0]), *_task_lines(roster, board, since, rest="")]
+    """Return what changed at home since these records, for a lead that works elsewhere."""
+    see_tasks = f"{call_text('TaskList', team_name=roster.team)} shows all tasks."
+    lines = [*_member_lines(addressed(roster), since[0]), *_task_lines(roster, board, since, see_tasks)]
     return "\n".join([f"In team '{roster.team}', since you last looked:", *lines])
 
 
@@ -253,11 +256,11 @@ def _user_verdict(member: Member, since: int) -> str:
 
 
 def _task_lines(
-    roster: RosterState, board: BoardState, since: tuple[int, int], rest: str = ". TaskList shows all tasks."
+    roster: RosterState, board: BoardState, since: tuple[int, int], see_tasks: str = "TaskList shows all tasks."
 ) -> list[str]:
     """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker.
 
-    `rest`: how to see those that are left out.
+    `see_tasks`: how to see those that are left out.
     """
     tasks = board.tasks.values()
     done = [_completed(task) for task in tasks if task.status is TaskStatus.COMPLETED and _is_by_others(task, since[1])]
@@ -268,7 +271,7 @@ def _task_lines(
     return [
         *_first(done, "more tasks were completed"),
         *_first(gone, "more tasks were deleted"),
-        *_first(changed, f"more tasks changed{rest}"),
+        *_first(changed, f"more tasks changed. {see_tasks}"),
         *([orphans] if orphans else []),
     ]
 

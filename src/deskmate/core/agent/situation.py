@@ -11,7 +11,7 @@ from deskmate.core.agent.notices import runs, taken
 from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.agent.work_mode import mode_text
 from deskmate.core.log.names import LEAD, USER, agent_id
-from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.prompt.call_texts import see_team, use_board, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.prompt.task_lines import authored_line, one_line
 from deskmate.core.radar.overlap_texts import overlaps_known
 from deskmate.core.team.handshakes import OpenRequest, ShownPlan
@@ -35,9 +35,12 @@ def _is_open(plan: ShownPlan, planner: Member | None) -> bool:
 
 
 def home_lines(home: RosterState) -> list[str]:
-    """Return a line for each teammate in the home of a lead that works elsewhere, by the name to write to."""
+    """Return a line for each teammate in the home of a lead that works elsewhere, by the name to write to.
+
+    Then how to use the board there. Empty if nobody is there.
+    """
     here = [_member_line(member) for member in addressed(home).teammates if member.here]
-    return _first(here, f"more members. {see_team(home.team)}")
+    return [*_first(here, f"more members. {see_team(home.team)}"), use_board(home.team)] if here else []
 
 
 def team_lines(name: str, roster: RosterState) -> list[str]:

@@ -57,6 +57,16 @@ def ways_to_end(number: int) -> str:
     return f"When it is done: {done}. If you cannot do it: {undone}."
 
 
+def in_team(team: str) -> str:
+    """Return the line above what a call in the lead's other team returned."""
+    return f"In team '{team}':"
+
+
+def use_board(team: str) -> str:
+    """Return how a lead uses the board of its other team."""
+    return f"The task tools use its board if you set team_name: {call_text('TaskList', team_name=team)}."
+
+
 def see_team(team: str) -> str:
     """Return how an agent sees all members of a team that is too large for a list."""
     return f"To see all: {call_text('read_file', path=f'.teams/{team}/config.json')}."

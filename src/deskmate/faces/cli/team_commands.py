@@ -117,7 +117,7 @@ class BoardGroup(ShowingGroup):
 def board() -> None:
     """Show the tasks of a TEAM and what blocks each of them, or change them.
 
-    TEAM defaults to the most recently used team.
+    TEAM defaults to the most recently used team. If its lead has another team with tasks, both boards are shown.
     """
 
 

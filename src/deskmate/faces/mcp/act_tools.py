@@ -186,7 +186,8 @@ class AnswerTools:
         team: Team = None,
     ) -> Done:
         """Answer a question of a member as the user: may it make this call, or carry out this plan?"""
-        seen = await look_at_questions(self._place, team_at(self._place, team))
+        id, _, other = id.partition("@")
+        seen = await look_at_questions(self._place, team_at(self._place, other or team))
         question = next((one for one in seen.questions if one.id == id), None)
         if question and question.input and answer != "no":
             raise Refused(

@@ -12,7 +12,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from deskmate.app.question_answers import look_at_questions
-from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.names import LEAD, USER, agent_id
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.spending import Sum
@@ -205,7 +205,7 @@ class LookTools:
         team: Team = None,
         cursor: Annotated[
             str | None,
-            Field(description="From an earlier result. Without one, the answer comes at once", max_length=80),
+            Field(description="From an earlier result. Without one, the answer comes at once", max_length=200),
         ] = None,
         until: Annotated[
             Literal["attention", "any"],
@@ -231,6 +231,8 @@ class LookTools:
     async def _news(self, news: SeenNews) -> shown.News:
         seen = await to_thread.run_sync(look_at_team, self._place, news.team)
         questions = [one.id for one in await self._questions(news.team)]
+        # The team is in the id, as in that of a member outside its team.
+        questions += [agent_id(one.id, news.other) for one in await self._questions(news.other)] if news.other else []
         return shown.News(
             team=news.team,
             cursor=news.cursor,
@@ -238,6 +240,7 @@ class LookTools:
             state=seen.state,
             running=bool(seen.live),
             open_questions=questions,
+            other_team=news.other or None,
         )
 
     def _spent(self, team: str) -> dict[str, Sum]:

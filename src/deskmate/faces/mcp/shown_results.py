@@ -166,7 +166,8 @@ class News(ShownWords):
     )
     state: str
     running: bool
-    open_questions: list[str] = Field(description="Their ids; get_team shows them")
+    open_questions: list[str] = Field(description="Their ids; get_team shows them. ID@TEAM: one of the other team")
+    other_team: str | None = Field(None, description="The other open team of the same lead. Its news count too")
 
 
 class TeamAnswer(ShownWords):

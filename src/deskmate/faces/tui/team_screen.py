@@ -188,7 +188,7 @@ class TeamScreen(Screen[None]):
     def _grow(self) -> None:
         """Show members, board and mail once there is something in them: one agent has the whole width."""
         session = self._session
-        has_tasks = bool(session.board.current)
+        has_tasks = any(board.current for board in session.boards.values())
         has_mail = any(USER not in (one.envelope.sender, one.envelope.recipient) for one in session.letters)
         self.set_class(len(session.members) > 1, "has-team")
         self.set_class(has_tasks, "has-tasks")

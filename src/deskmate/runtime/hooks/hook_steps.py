@@ -165,7 +165,9 @@ def _told(work: AgentWork, event: str, about: str, view: View) -> tuple[tuple[Ho
         if event == "PostToolUse":
             details |= response_details(_result_text(work, about), call.arguments, folder, ok=True)
         elif event in ("TaskCreated", "TaskCompleted"):
-            details = task_details(call.tool, call.id, call.arguments, *_task_of(view, call.arguments))
+            there = _named(view, call.arguments)
+            words = _task_of(there, call.arguments)
+            details = {**task_details(call.tool, call.id, call.arguments, *words), "team_name": there.roster.team}
         return hooks_for_call(table, event, call), details
     if event == "SessionStart":
         return table.for_event(event, about), {"source": about}
@@ -181,6 +183,12 @@ def _told(work: AgentWork, event: str, about: str, view: View) -> tuple[tuple[Ho
         "stop_hook_active": memory.hooks.blocks > 0,
         "last_assistant_message": work.transcript.last_words,
     }
+
+
+def _named(view: View, arguments: Mapping[str, Any]) -> View:
+    """Return the view of the team whose board a call is for: a lead with two teams can name the other one."""
+    is_for_home = view.home is not None and arguments.get("team_name") == view.home.roster.team
+    return view.home if view.home and is_for_home else view
 
 
 def _task_of(view: View, arguments: Mapping[str, Any]) -> tuple[str, str]:

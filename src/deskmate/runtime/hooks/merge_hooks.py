@@ -33,6 +33,6 @@ class MergeHooks:
         told = input_of(_EVENT, session, {**details, "merged_into": branch})
         effect = merged(await answers(self._runner, self._team_state.writer.redaction, hooks, session, told))
         for said in (*effect.shown, *self._runner.new_only(effect.failures)):
-            _LOG.warning("Task #%d: %s", task.id, said)
+            _LOG.warning("Task #%d of team '%s': %s", task.id, roster.team, said)
         refused = effect.reason if effect.decision == "deny" else effect.stop or ""
         return "\n".join([refused, *effect.context]) if refused else ""

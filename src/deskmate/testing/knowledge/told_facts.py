@@ -13,6 +13,7 @@ from deskmate.core.agent.entries import Heard, Noticed, Took
 from deskmate.core.agent.teams.addresses import addressed
 from deskmate.core.log.names import USER, agent_id, is_call
 from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.prompt.call_texts import in_team
 from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import told_mail, told_texts
 from deskmate.core.prompt.task_lines import line
@@ -64,6 +65,7 @@ def _had_then(parts: PromptParts, truth: Truth, part: PromptPart) -> set[str]:
 
 
 def _missing_names(truth: Truth, part: PromptPart, text: str) -> Iterator[str]:
+    _, truth = _of_team(part, truth)
     for name in (found[1] for found in _ADDRESSED.finditer(text)):
         if name in truth.roster.members and not truth.roster.here(name):
             yield f"{name} has left, and the model is told to write to it: {_shown(text)}"
@@ -134,9 +136,18 @@ def _unsent(part: PromptPart, call: str, truth: Truth) -> Iterator[str]:
         yield f"a result says {_shown(first)}, and {', '.join(sorted(missed)) or 'nobody'} has no such mail"
 
 
+def _of_team(part: PromptPart, truth: Truth) -> tuple[str, Truth]:
+    """Return what a result says, and the truth about the team that its call was for."""
+    head, _, rest = part.text.partition("\n")
+    if part.source == "result" and truth.home and head == in_team(truth.home.team):
+        return rest, truth.home
+    return part.text, truth
+
+
 def _false_task(part: PromptPart, truth: Truth) -> Iterator[str]:
-    told = [(id_, "") for id_ in [created_told(part.text)] if id_] if part.tool == "TaskCreate" else []
-    told += list(tasks_told(part.text.partition("\n")[0])) if part.tool == "TaskUpdate" else []
+    text, truth = _of_team(part, truth)
+    told = [(id_, "") for id_ in [created_told(text)] if id_] if part.tool == "TaskCreate" else []
+    told += list(tasks_told(text.partition("\n")[0])) if part.tool == "TaskUpdate" else []
     if not told:
         yield f"a result of {part.tool} does not say which task it is about: {_shown(part.text)}"
     for id_, status in told:

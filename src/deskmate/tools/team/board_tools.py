@@ -4,9 +4,10 @@
 its call, so that a call repeated after a crash changes nothing twice.
 """
 
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -16,11 +17,12 @@ from deskmate.core.agent.notices import task_words
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.prompt.call_texts import in_team
 from deskmate.core.prompt.frames import task_text, unframed
 from deskmate.core.prompt.task_lines import ids, line, one_line, quoted
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Task, TaskStatus, blockers, blocks, parse_id
-from deskmate.errors import ToolError
+from deskmate.errors import Refused, ToolError
 from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text, text_for
 from deskmate.tools.clip import MAX_LINES, clip, counted, cut
@@ -37,19 +39,31 @@ TaskIds = tuple[TaskId, ...]
 
 
 class BoardArguments(Arguments):
-    """What every task tool takes. `team_name` is accepted because some models send it. No schema shows it."""
+    """What every task tool takes.
+
+    No schema shows `team_name`: only a lead with two teams needs it, and it is told so. Some models send it always.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     team_name: SkipJsonSchema[str | None] = Field(None, alias="team_name")
 
+    def is_for_home(self, context: ToolContext) -> bool:
+        """Tell whether the named team is the first team of a lead that leads another one."""
+        return context.home is not None and self.team_name == context.home.roster.team
+
     def check_team(self, context: ToolContext) -> None:
         """Raise ToolError if the named team is not the caller's."""
-        if self.team_name not in (None, context.roster.team):
-            named = cut(ascii(self.team_name), 80)
-            raise ToolError(
-                f"Your team is '{context.roster.team}', not {named}. You can only use its board: leave team_name out."
-            )
+        team, home = context.roster.team, context.home
+        if self.team_name in (None, team):
+            return
+        named = cut(ascii(self.team_name), 80)
+        if home is None:
+            raise ToolError(f"Your team is '{team}', not {named}. You can only use its board: leave team_name out.")
+        raise ToolError(
+            f"Your teams are '{team}' and '{home.roster.team}', not {named}. Set team_name to '{home.roster.team}', or "
+            f"leave it out for the board of '{team}'."
+        )
 
 
 class CreateArguments(BoardArguments):
@@ -84,19 +98,44 @@ class UpdateArguments(GetArguments):
     remove_blocked_by: TaskIds = ()
 
 
-class TaskCreate(Described):
+class _BoardTool(Described, ABC):
+    """A tool that uses the board of the caller's team or, for a lead with two teams, of the named one."""
+
+    async def run(self, arguments: Any, context: ToolContext) -> Result:
+        """Use the board that the arguments name. Raises ToolError if it is not one of the caller's."""
+        if not (context.home and arguments.is_for_home(context)):
+            arguments.check_team(context)
+            return await self.use(arguments, context)
+        team, result = context.home.roster.team, await _tried(self.use(arguments, context.home))
+        return replace(result, text=f"{in_team(team)}\n{result.text}", team=team)
+
+    @abstractmethod
+    async def use(self, arguments: Any, context: ToolContext) -> Result:
+        """Use the board of the team of this context."""
+
+
+async def _tried(use: Awaitable[Result]) -> Result:
+    """Return the result of a call, also if it is refused."""
+    try:
+        return await use
+    except Refused as error:
+        return Result(str(error), ok=False, roster=error.roster)
+    except ToolError as error:
+        return Result(str(error), ok=False)
+
+
+class TaskCreate(_BoardTool):
     """Puts a task on the board."""
 
-    async def run(self, arguments: CreateArguments, context: ToolContext) -> Result:
+    async def use(self, arguments: CreateArguments, context: ToolContext) -> Result:
         """Create the task. Return its number and what it waits for."""
-        arguments.check_team(context)
         # A lead that delegates may set it: its teammates run the command when they complete the task.
         if arguments.verify and "bash" not in context.me.tools():
             raise ToolError(
                 "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
             )
         new = NewTask(**arguments.model_dump(exclude={"team_name"}))
-        new = replace(new, owner=context.roster.spelled(new.owner) if new.owner else None)
+        new = replace(new, owner=_owner(new.owner, context) if new.owner else None)
         task = await context.board.create(context.me.name, new, cause=context.call)
         waits = blockers(context.board.state, task)
         role = f"[role {quoted(one_line(task.role))}] " if task.role else ""
@@ -106,23 +145,23 @@ class TaskCreate(Described):
         return Result("\n".join(filter(None, [created, task_update.untaken(context, task)])))
 
 
-class TaskGet(Described):
+class TaskGet(_BoardTool):
     """Reads one task."""
 
-    async def run(self, arguments: GetArguments, context: ToolContext) -> Result:
+    async def use(self, arguments: GetArguments, context: ToolContext) -> Result:
         """Return everything that is known about the task."""
-        arguments.check_team(context)
         board = await context.board.refresh()
         return Result("\n".join(_told(board, task_update.found(board, arguments.task_id))), framed=True)
 
 
-class TaskUpdate(Described):
+class TaskUpdate(_BoardTool):
     """Changes one task."""
 
     async def attempt(self, arguments: UpdateArguments, context: ToolContext) -> Attempt:
         """Return a bash call if completing the task runs a command, or may run one by then."""
         if arguments.status is TaskStatus.COMPLETED:
-            task = (await context.board.refresh()).tasks.get(arguments.task_id)
+            board = context.home.board if context.home and arguments.is_for_home(context) else context.board
+            task = (await board.refresh()).tasks.get(arguments.task_id)
             if task is None:
                 # A call before this one may create the task, with a command.
                 return Attempt("bash", None, inside=False)
@@ -130,24 +169,22 @@ class TaskUpdate(Described):
                 return replace(await attempt_to_run(task.verify, context.workspace), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
-    async def run(self, arguments: UpdateArguments, context: ToolContext) -> Result:
+    async def use(self, arguments: UpdateArguments, context: ToolContext) -> Result:
         """Change the task and return its new state."""
-        arguments.check_team(context)
         change = TaskChange(**arguments.model_dump(exclude={"task_id", "team_name", "status", "owner"}))
         status, owner = arguments.status, arguments.owner
         if change == TaskChange() and status is owner is None:
             known = "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
             raise ToolError(f"There is nothing to change. Set at least one of {known}.")
-        owner = context.roster.spelled(owner) if owner else owner
+        owner = _owner(owner, context) if owner else owner
         return await task_update.update(context, task_update.Update(arguments.task_id, change, owner, status))
 
 
-class TaskList(Described):
+class TaskList(_BoardTool):
     """Shows the board."""
 
-    async def run(self, arguments: BoardArguments, context: ToolContext) -> Result:
+    async def use(self, arguments: BoardArguments, context: ToolContext) -> Result:
         """Return a line for each task. If there are too many, completed tasks are left out."""
-        arguments.check_team(context)
         board = await context.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not TaskStatus.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
@@ -155,6 +192,18 @@ class TaskList(Described):
         if over := len(tasks) - len(listed):
             lines.append(f"({counted(over, 'completed task')} not listed)")
         return Result("\n".join(lines) or "The board is empty.")
+
+
+def _owner(name: str, context: ToolContext) -> str:
+    """Return an owner as the roster spells it. Raises ToolError for a member of the lead's other team."""
+    roster, home = context.roster, context.home
+    bare, _, team = name.partition("@")
+    if home and team.lower() == home.roster.team:
+        raise ToolError(
+            f"'{cut(name, 80)}' is on your other team, and this is the board of team '{roster.team}'. "
+            f"For the board of that team, set team_name to '{home.roster.team}'."
+        )
+    return roster.spelled(bare if team.lower() == roster.team else name)
 
 
 def _told(board: BoardState, task: Task) -> Iterator[str]:

@@ -121,7 +121,7 @@ def _given(arguments: MailArguments) -> frozenset[str]:
 
 
 def _way_home(context: ToolContext) -> str:
-    team = context.home[0].team if context.home else ""
+    team = context.home.roster.team if context.home else ""
     return f" To write to a member of team '{team}': NAME@{team}." if team else ""
 
 
@@ -200,8 +200,8 @@ class _Recipient:
 def _recipient(arguments: MailArguments, context: ToolContext) -> _Recipient:
     address, home = arguments.recipient.strip(), context.home
     team = address.partition("@")[2].lower()
-    if home and team == home[0].team:
-        to = _Recipient(home[0].spelled(address.partition("@")[0]), team, *home)
+    if home and team == home.roster.team:
+        to = _Recipient(home.roster.spelled(address.partition("@")[0]), team, home.roster, home.mail)
     else:
         name = context.roster.spelled(local_name(address, context.roster.team))
         to = _Recipient(name, None, context.roster, context.mail)
@@ -214,8 +214,8 @@ def _recipient(arguments: MailArguments, context: ToolContext) -> _Recipient:
     if to.team and not to.roster.here(to.name):
         here = ", ".join(member.name for member in addressed(to.roster).teammates if member.here)
         raise ToolError(f"'{str(to)[:80]}' is not on that team. Teammates there: {here or 'none'}.")
-    if home and not to.team and not to.roster.here(to.name) and home[0].here(to.name):
-        there = agent_id(home[0].spelled(to.name), home[0].team)
+    if home and not to.team and not to.roster.here(to.name) and home.roster.here(to.name):
+        there = agent_id(home.roster.spelled(to.name), home.roster.team)
         raise ToolError(f"'{to.name}' is not on team '{to.roster.team}', but on your other team. Write to {there}.")
     return to
 

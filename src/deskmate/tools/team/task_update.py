@@ -100,9 +100,15 @@ def untaken(context: ToolContext, task: Task) -> str:
     """Return a warning if nobody on the team would take the task, with what to do. Empty if somebody would."""
     if not (why := untaken_text(context.roster, task)):
         return ""
-    can_spawn = context.me.kind is AgentKind.LEAD
-    fix = "Spawn a teammate with that role, or change the task" if can_spawn else "Tell the lead, or change the task"
-    return f"{why} {fix} with TaskUpdate."
+    return f"{why} {_way_to_a_taker(context)} with TaskUpdate."
+
+
+def _way_to_a_taker(context: ToolContext) -> str:
+    if context.me.kind is not AgentKind.LEAD:
+        return "Tell the lead, or change the task"
+    # A lead spawns teammates only on the team that it leads now.
+    leads_it = context.memory.away in ("", context.roster.away)
+    return "Spawn a teammate with that role, or change the task" if leads_it else "Change the task"
 
 
 def _task(context: ToolContext, wanted: Update) -> Task:

@@ -33,6 +33,7 @@ from deskmate.workspace.git.git_entries import (
     told,
 )
 from deskmate.workspace.git.git_lists import Lists, linked
+from deskmate.workspace.git.new_locks import GitFolderUser, left_locks
 from deskmate.workspace.git.repositories import (
     GIT,
     HEAD,
@@ -208,7 +209,7 @@ class GitWatch:
         if git and git.path != root and not is_git_folder(root):
             self.also(lambda: _disarm(root) if is_git_folder(root) else [])
         self._told = list[str]()
-        self._finished = False
+        self._running = GitFolderUser(git.path if git else None)
         self._lists = Lists(root)
         self._tell(self._lists.before(git) if git else ())
         self._before = _state(root, git) if git else None
@@ -266,9 +267,9 @@ class GitWatch:
 
     def finish(self) -> None:
         """Check once more, after the command and its processes are gone, and report the rest. Only once."""
-        finished, self._finished = self._finished, True
-        if finished:
+        if self._running.ended:
             return
+        self._running.ended = True
         self._check_all()
         if (folder := self._folder()) is None:
             return
@@ -301,9 +302,9 @@ class GitWatch:
         if sum(entry.kind == EntryKind.LOCK for entry in self._known.values()) >= MAX_LOCKS:
             # It is unknown which of them are new.
             return
-        # If other commands run, one of them may be using the lock.
-        if locks and self._is_last():
-            places = together([shown(os.path.join(folder, path)) for path in locks])
+        new = [os.path.join(folder, path) for path in locks]
+        if left := left_locks(new, lambda: self._running.is_alone and self._is_last()):
+            places = together([shown(place) for place in left])
             yield f"The command left {places}. Git does not work there until it is gone. If no git runs, remove it."
 
     def _tell(self, sentences: Iterable[str]) -> None:

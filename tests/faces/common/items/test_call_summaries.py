@@ -118,3 +118,18 @@ def test_whatever_was_printed_it_is_one_line(parts: list[str]) -> None:
 )
 def test_a_message_that_is_sent_has_the_words_that_its_recipient_sees(arguments: dict[str, object], label: str) -> None:
     assert call_label("SendMessage", arguments) == label
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "label"),
+    [
+        ("TaskCreate", {"team_name": "main", "subject": "test"}, "TaskCreate test (main)"),
+        ("TaskGet", {"taskId": 3}, "TaskGet #3"),
+        ("TaskList", {"team_name": "main"}, "TaskList (main)"),
+        ("TaskUpdate", {"taskId": "#3", "status": "completed", "team_name": "main"}, "TaskUpdate #3 (main) completed"),
+    ],
+)
+def test_a_call_for_a_board_names_the_task_and_the_team_if_it_names_one(
+    tool: str, arguments: dict[str, object], label: str
+) -> None:
+    assert call_label(tool, arguments) == label

@@ -19,7 +19,7 @@ from deskmate.faces.common.listings import board_lines, cost_lines, dollars, inb
 from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet, ago, put, sheet_for
 from deskmate.queries.member_view import SeenInbox, look_at_inbox
-from deskmate.queries.team_view import SeenTeam, look_at_board, look_at_cost, look_at_teams
+from deskmate.queries.team_view import SeenBoard, SeenTeam, look_at_boards, look_at_cost, look_at_teams
 
 Fields = json_output.Fields
 
@@ -97,13 +97,23 @@ def _team_fields(team: SeenTeam) -> Fields:
 
 
 def board(folder: Path | None, team: str | None, *, as_json: bool) -> int:
-    """Print a team's tasks, and what blocks each."""
-    seen = look_at_board(folder, team)
+    """Print a team's tasks, and what blocks each. Without a name, those of both teams of a lead that has two."""
+    seen = look_at_boards(folder, team)
+    damage = tuple(words for one in seen for words in one.damage)
     if as_json:
-        tasks = [task_fields(item) for item in task_items(seen.board)]
-        return put([json_output.line({"team": seen.team, "tasks": tasks, "damage": list(seen.damage)})], seen.damage)
+        first, *others = map(_board_fields, seen)
+        return put([json_output.line({**first, "others": others} if others else first)], damage)
     sheet = sheet_for(sys.stdout)
-    return put(list(map(sheet.painted, board_lines(seen.team, seen.board, seen.colours, sheet))), seen.damage)
+    lines = [line for one in seen for line in board_lines(one.team, one.board, one.colours, sheet)]
+    return put(list(map(sheet.painted, lines)), damage)
+
+
+def _board_fields(seen: SeenBoard) -> Fields:
+    return {
+        "team": seen.team,
+        "tasks": [task_fields(item) for item in task_items(seen.board)],
+        "damage": list(seen.damage),
+    }
 
 
 def task_fields(item: TaskItem) -> Fields:

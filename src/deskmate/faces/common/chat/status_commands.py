@@ -40,7 +40,7 @@ async def status_lines(session: "TeamSession") -> list[str]:
     counts += [f"{len(session.questions)} waiting for your answer"] if session.questions else []
     members = f"{len(here)} ({', '.join(counts)})" if counts else str(len(here))
     used, window = await _used(session, LEAD)
-    goes_on = [f"also: {session.home} goes on, the first team of the lead"] if session.home_board else []
+    goes_on = [f"also: {session.home} goes on, the first team of the lead"] if session.team != session.home else []
     return [
         f"team: {session.team}{f' ({session.title})' if session.title else ''}",
         *goes_on,

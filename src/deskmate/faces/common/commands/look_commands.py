@@ -22,7 +22,7 @@ from deskmate.faces.common.commands.command_help import help_lines
 from deskmate.faces.common.commands.command_sender import CommandSender
 from deskmate.faces.common.handover.tree_reports import branch_lines
 from deskmate.faces.common.hooks.hook_lines import session_hook_lines
-from deskmate.faces.common.items.member_items import MemberItem, colours_of, member_items
+from deskmate.faces.common.items.member_items import colours_of_team, session_items
 from deskmate.faces.common.listings import board_lines, conflict_lines, cost_lines, inbox_lines, member_lines
 from deskmate.faces.common.text_tables import Sheet
 from deskmate.queries.member_view import look_at_inbox
@@ -53,7 +53,7 @@ class LookCommands:
             case "context":
                 return await context_lines(session, words[0] if words else LEAD, sheet)
             case "agents":
-                members = member_lines(session.team, self._members, sheet, time.time())
+                members = member_lines(session.team, session_items(session), sheet, time.time())
                 types = await session_type_lines(session, sheet)
                 return [*members, *plain_lines("agent types that the lead can start:"), *types]
             case "hooks":
@@ -69,13 +69,13 @@ class LookCommands:
             case "diff":
                 return await self._diff(words[0] if words else "")
             case "team":
-                return member_lines(session.team, self._members, sheet, time.time())
+                return member_lines(session.team, session_items(session), sheet, time.time())
             case "tasks":
-                lines = board_lines(session.team, session.board, self._colours, sheet)
-                at_home = session.home_board
-                return [*lines, *(board_lines(session.home, at_home, self._colours, sheet) if at_home else [])]
+                boards = session.boards.items()
+                colours = partial(colours_of_team, session)
+                return [line for team, one in boards for line in board_lines(team, one, colours(team), sheet)]
             case "conflicts":
-                return conflict_lines(session.team, session.board, sheet)
+                return [line for team, one in session.boards.items() for line in conflict_lines(team, one, sheet)]
             case "inbox":
                 look = partial(look_at_inbox, session.workspace, *session.place_of(words[0] if words else LEAD))
                 seen = await anyio.to_thread.run_sync(look)
@@ -93,11 +93,3 @@ class LookCommands:
         """Return the changes in the branch of the team, if it has one, and what members changed in the user's files."""
         branch = await branch_lines(self._session, wanted)
         return cell_lines(await diff_lines(self._session, wanted)) if branch is None else branch
-
-    @property
-    def _members(self) -> list[MemberItem]:
-        return member_items(self._session.members, self._session.board, self._session.spending)
-
-    @property
-    def _colours(self) -> dict[str, str]:
-        return colours_of(self._session.members)

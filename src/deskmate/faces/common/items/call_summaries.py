@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.faces.common.terminal_text import clean, gist, one_line
 
 # The arguments that say most about a call.
@@ -69,6 +70,9 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
         return f"{tool} {to}{what}: {said}" if said else f"{tool} {to}{what}"
     if tool == "TaskUpdate":
         return f"{tool} {_task(arguments)} {arguments.get('status', '')}"
+    if tool in TOOLS and TOOLS[tool].home == "task":
+        about = arguments.get("subject") or (_task(arguments) if "taskId" in arguments else "")
+        return " ".join(filter(None, [tool, str(about), _team(arguments)]))
     telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
     about = arguments.get("description") if tool == "bash" else None
@@ -94,7 +98,13 @@ def ends(tool: str, arguments: Mapping[str, object]) -> tuple[str, str] | None:
 
 
 def _task(arguments: Mapping[str, object]) -> str:
-    return f"#{str(arguments.get('taskId', '')).lstrip('#')}"
+    return " ".join(filter(None, [f"#{str(arguments.get('taskId', '')).lstrip('#')}", _team(arguments)]))
+
+
+def _team(arguments: Mapping[str, object]) -> str:
+    """Return the team whose board a call names, if it names one."""
+    team = arguments.get("team_name")
+    return f"({team})" if team else ""
 
 
 def retry_line(seconds: float, reason: str, model: str) -> str:

@@ -1,12 +1,16 @@
 """Members as items, and names and statuses as people see them."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Spending, Sum
 from deskmate.core.team.status import Status, status_detail, status_word
 from deskmate.core.team.tasks import BoardState
 from deskmate.core.values import frozen
+
+if TYPE_CHECKING:
+    from deskmate.app.sessions.team_session import TeamSession
 
 
 @frozen
@@ -28,6 +32,15 @@ def member_items(members: Iterable[Member], board: BoardState, spending: Spendin
     return [MemberItem(one, board.working.get(one.name), spending.of(one.name)) for one in members]
 
 
+def session_items(session: "TeamSession") -> list[MemberItem]:
+    """Return the members of all teams of a lead as items, in the order in which they joined."""
+    places = [(one, *session.place_of(one.name)) for one in session.members]
+    return [
+        MemberItem(one, session.boards[team].working.get(name), session.spent_by(one.name))
+        for one, team, name in places
+    ]
+
+
 def status_text(status: Status) -> str:
     """Return what a member is doing, and why if that is known."""
     word, detail = status_word(status), status_detail(status)
@@ -42,6 +55,12 @@ def role_of(member: Member) -> str:
 def colours_of(members: Iterable[Member]) -> dict[str, str]:
     """Return the colours of members by name. Members without a colour are left out."""
     return {member.name: member.colour for member in members if member.colour}
+
+
+def colours_of_team(session: "TeamSession", team: str) -> dict[str, str]:
+    """Return the colours of the members of one of the lead's teams, by their names there."""
+    members = (one for one in session.members if one.colour and session.place_of(one.name)[0] == team)
+    return {one.name.partition("@")[0]: one.colour for one in members}
 
 
 def sender_of(name: str) -> str:

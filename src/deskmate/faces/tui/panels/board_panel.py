@@ -3,61 +3,69 @@
 from collections.abc import Sequence
 
 from deskmate.app.sessions.team_session import TeamSession
-from deskmate.faces.common.items.member_items import colours_of
-from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items
+from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.row_list import Rows
-from deskmate.faces.tui.drawing.styled_lines import Line
-from deskmate.faces.tui.panels.board_outline import Look, below, head, outline
-
-_DONE = "done"
+from deskmate.faces.tui.drawing.styled_lines import Line, words
+from deskmate.faces.tui.panels.board_outline import below, head
+from deskmate.faces.tui.panels.team_rows import DONE, TITLE, TeamRows, groups_of
 
 
 class BoardPanel(Rows):
-    """The tasks of a team. Completed tasks are one line until it is unfolded."""
+    """The tasks of a lead's teams, with a title for each if it has two. Completed tasks are one line until it is
+    unfolded."""
 
     NOTHING = "no tasks yet"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self.head, self.below, id=id)
         self.border_title = "board"
-        self._items: tuple[TaskItem, ...] = ()
-        self._look = Look({}, {}, 0.0)
-        self._depths: dict[int, int] = {}
-        self._done: Sequence[int] = ()
-        self._shows_done = False
+        self._groups: Sequence[TeamRows] = ()
+        self._shows_done = set[str]()
 
     def show(self, session: TeamSession, now: float) -> None:
-        """Show the current board."""
-        items = task_items(session.board)
-        if items != self._items:
-            self._items = items
-            self._depths = dict(outline(items))
-            self._done = [item.task.id for item in items if item.state is TaskState.DONE]
-            self.border_title = f"board {len(self._done)}/{len(items)}" if items else "board"
-        self._look = Look({item.task.id: item for item in items}, colours_of(session.members), now)
+        """Show the current boards."""
+        self._groups = groups_of(session, now, self._groups)
+        done = sum(len(group.done) for group in self._groups)
+        count = sum(len(group.items) for group in self._groups)
+        entitle(self, f"board {done}/{count}" if count else "board")
         self._lay()
 
     def _lay(self) -> None:
-        done = [_DONE] * bool(self._done) + [str(id_) for id_ in self._done] * self._shows_done
-        self.lay([*map(str, self._depths), *done])
+        shown = [group for group in self._groups if group.items]
+        # Without a title it is the board of the team that the lead leads now.
+        has_titles = any(group is not self._groups[0] for group in shown)
+        keys = (group.keys(has_title=has_titles, shows_done=group.team in self._shows_done) for group in shown)
+        self.lay([key for some in keys for key in some])
+
+    def _find(self, key: str) -> tuple[str, TeamRows]:
+        name, _, team = key.partition("@")
+        return name, next(group for group in self._groups if group.team == team)
 
     def head(self, key: str, cells: int) -> Line:
-        """Return a task on one line, or how many are done."""
-        if key == _DONE:
-            return (("✓ ", "green"), (f"{len(self._done):,} done {'▾' if self._shows_done else '▸'}", "dim"))
-        id_ = int(key)
-        return head(self._look.tasks[id_], self._depths.get(id_, 1), cells, self._look)
+        """Return a task on one line, how many are done, or the title of a team."""
+        name, group = self._find(key)
+        if name == TITLE:
+            return ((words(group.team), "bold"), (f" {len(group.done):,}/{len(group.items):,}", "dim"))
+        if name == DONE:
+            mark = "▾" if group.team in self._shows_done else "▸"
+            return (("✓ ", "green"), (f"{len(group.done):,} done {mark}", "dim"))
+        id_ = int(name)
+        return head(group.look.tasks[id_], group.depths.get(id_, 1), cells, group.look)
 
     def below(self, key: str, cells: int) -> list[Line]:
         """Return everything else that the board has of a task."""
-        return below(self._look.tasks[int(key)], cells, self._look)
+        name, group = self._find(key)
+        return below(group.look.tasks[int(name)], cells, group.look)
 
     def unfold(self, key: str) -> None:
-        """Show or hide the details of a task, or the completed tasks."""
-        if key != _DONE:
+        """Show or hide the details of a task, or the completed tasks of a team."""
+        name, group = self._find(key)
+        if name == TITLE:
+            return
+        if name != DONE:
             super().unfold(key)
             return
-        self._shows_done = not self._shows_done
+        self._shows_done ^= {group.team}
         self._lay()
-        if self._shows_done:
-            self.roll_to(len(self._places) - len(self._done) - 1)
+        if group.team in self._shows_done:
+            self.roll_to(self._places.index((key, 0)))

@@ -17,7 +17,7 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_word
-from deskmate.faces.common.items.member_items import MemberItem, member_items, role_of, status_text
+from deskmate.faces.common.items.member_items import MemberItem, role_of, session_items, status_text
 from deskmate.faces.common.terminal_text import cut, cut_middle, width
 from deskmate.faces.common.text_tables import ago, clock
 from deskmate.faces.tui.drawing.item_painter import style_of
@@ -57,9 +57,8 @@ class MemberChosen(Message):
 
 
 def in_order(session: TeamSession) -> list[MemberItem]:
-    """Return the members of a team in listing order: those who left come last."""
-    members = sorted(session.members, key=lambda member: not member.here)
-    return member_items(members, session.board, session.spending)
+    """Return the members of a lead's teams in listing order: those who left come last."""
+    return sorted(session_items(session), key=lambda item: not item.member.here)
 
 
 class Members(ScrollView, can_focus=True):

@@ -23,12 +23,15 @@ function headers(more = {}) {
 
 export class Refusal extends Error {
   constructor(status, body) {
-    const error = body.error || `The server answered ${status}.`;
-    // The hint is shown behind it, as a sentence of its own.
-    super(body.hint && !/[.!?:…]$/.test(error) ? `${error}.` : error);
+    super(body.error || `The server answered ${status}.`);
     this.status = status;
     this.hint = body.hint || "";
   }
+}
+
+// What happened, then how to fix it on a line of its own, as every command prints it.
+export function errorText({ error, message, hint }) {
+  return [error || message, hint].filter(Boolean).join("\n");
 }
 
 async function checked(answer) {

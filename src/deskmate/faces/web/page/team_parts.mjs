@@ -1,7 +1,7 @@
 // What is around the views of a team: its head, members, questions, the slider, and a task or the help beside a view.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { saved } from "deskmate/connection";
+import { errorText, saved } from "deskmate/connection";
 import { Ago, Context, Diff, Dot, Empty, Icon, Name, Text, Words, activity, html } from "deskmate/elements";
 import { clock, day, money, t } from "deskmate/words";
 
@@ -32,7 +32,7 @@ export function Notes({ name, live, trouble, close, told, closeTold, act, choose
   const team = live.team.value;
   const resume = () => { setBusy(true); act("resumes", words.trim() ? { text: words.trim() } : {}).then((done) => { setBusy(false); if (done) setWords(""); }); };
   return html`<div class="notes">
-    ${trouble && html`<p class="trouble note" role="alert"><span>${trouble.error} ${trouble.hint}</span><button class="quiet icon-only" onClick=${close} aria-label=${t("Close")}><${Icon} name="close" /></button></p>`}
+    ${trouble && html`<p class="trouble note" role="alert"><span>${errorText(trouble)}</span><button class="quiet icon-only" onClick=${close} aria-label=${t("Close")}><${Icon} name="close" /></button></p>`}
     ${told.length > 0 && html`<div class="note"><span>${told.map((one, index) => html`<p key=${index}>${one}</p>`)}</span><button class="quiet icon-only" onClick=${closeTold} aria-label=${t("Close")}><${Icon} name="close" /></button></div>`}
     ${team && team.home && choose && html`<p class="note pair-note"><span>${t("The lead of this team comes from team")} <b>${team.home}</b>.</span><button class="quiet" onClick=${() => choose(team.home, [], name)}><${Icon} name="columns" />${t("Side by side")}</button></p>`}
     ${!saved && team && !team.running && html`<form class="note resume" onSubmit=${(event) => { event.preventDefault(); resume(); }}>

@@ -1,6 +1,7 @@
 """What a tool may touch while it runs one call."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deskmate.core.agent.memory import Memory
@@ -68,8 +69,8 @@ class CallContext:
 
     @property
     def memory(self) -> Memory:
-        """What the agent knows, as of now."""
-        return self.transcript.memory
+        """What the agent knows of this team and of its own work, as of now."""
+        return self.transcript.memory.in_team(self.roster.team)
 
     @property
     def board(self) -> Board:
@@ -82,10 +83,13 @@ class CallContext:
         return self.team_state.roster.state
 
     @property
-    def home(self) -> tuple[RosterState, Mailbox] | None:
-        """The roster of the lead's home and its mailbox there, while it leads another team."""
+    def home(self) -> "CallContext | None":
+        """The same call in the lead's first team, while the lead leads another one."""
         home = self.parts.home_beside(self.team_state)
-        return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
+        if home is None:
+            return None
+        me = home.roster.state.members[self.me.name]
+        return replace(self, me=me, team_state=home, mail=Mailbox(me.name, home.writer, home.roster))
 
     @property
     def schedules(self) -> "ScheduleList":

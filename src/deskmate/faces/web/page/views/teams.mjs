@@ -1,7 +1,7 @@
 // The teams of the workspace, and a form to start one.
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, sendTo } from "deskmate/connection";
+import { ask, errorText, sendTo } from "deskmate/connection";
 import { Ago, Bar, Dot, Empty, Icon, Words, html, now } from "deskmate/elements";
 import { language, money, t } from "deskmate/words";
 
@@ -34,7 +34,7 @@ function NewTeam({ modes, choose }) {
       <label>${t("Name")} <input value=${name} placeholder="main" maxlength="64" onInput=${(event) => setName(event.target.value)} /></label>
       <label>${t("Stop at this cost")} <input value=${cost} placeholder="$" inputmode="decimal" onInput=${(event) => setCost(event.target.value)} /></label>
     </div>`}
-    ${trouble && html`<p class="trouble" role="alert">${trouble.message} ${trouble.hint}</p>`}
+    ${trouble && html`<p class="trouble" role="alert">${errorText(trouble)}</p>`}
     <div class="actions"><button type="button" class="quiet" aria-expanded=${more} onClick=${() => setMore(!more)}>${t("Options")}</button>
       <button type="submit" class="primary" disabled=${busy || !goal.trim()}>${busy ? t("Starting …") : t("Start a team")}</button></div>
   </form>`;
@@ -86,7 +86,7 @@ export function Teams({ choose }) {
   const waits = useNext(found && found.teams, look, choose);
   return html`<main class="home" lang=${language}>
     <header class="home-head"><h1>${t("Teams")}</h1>${found && html`<p class="soft path" title=${found.workspace}>${found.workspace}</p>`}</header>
-    ${trouble && html`<p class="trouble" role="alert">${trouble.message} ${trouble.hint}</p>`}
+    ${trouble && html`<p class="trouble" role="alert">${errorText(trouble)}</p>`}
     ${waits && html`<p class="note panel" role="status">${t("Waiting for the conversation in the terminal to begin.")}</p>`}
     ${found && !waits && html`<${NewTeam} modes=${found.modes} choose=${choose} />`}
     ${found && !found.teams.length && html`<${Empty} title=${t("There are no teams here.")}>${t("Say above what should be done. The lead of the team hires others if it needs them.")}<//>`}
