@@ -5,7 +5,8 @@ outcome = team.run_sync("Which of yesterday's orders are late, and why?")
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -39,8 +40,10 @@ from deskmate.trust.approvals import survey
 
 # Called with each event. It should return at once, because others wait for it. An error in it ends the run.
 OnEvent: TypeAlias = Callable[[Event], None]
+# What answers a question: a word or, for one with fields, their values by name.
+Answered: TypeAlias = Answer | Mapping[str, object]
 # Called with each question. It may be async. An error in it ends the run.
-OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
+OnQuestion: TypeAlias = Callable[[Question], Answered | Awaitable[Answered]]
 
 
 class RunOptions(TypedDict, total=False):
@@ -105,10 +108,10 @@ class Team:
 
         `result_type`: a pydantic model, or any type that pydantic can check. The lead must submit a result of that
         type, which is `outcome.result`. `on_event`: called with each event. `on_question`: called with each question,
-        returns "yes", "always" or "no", and may be async. Without it, what would need permission is denied. `images`:
-        files with images to send with the goal. Cancelling is safe: what was done is kept, and `resume` continues.
-        Raises RunStopped if the lead cannot finish, for example because its model does not answer or a limit is
-        reached, and NoResult.
+        returns "yes", "always", "no" or the values of a form, and may be async. Without it, what would need permission
+        is denied. `images`: files with images to send with the goal. Cancelling is safe: what was done is kept, and
+        `resume` continues. Raises RunStopped if the lead cannot finish, for example because its model does not answer
+        or a limit is reached, and NoResult.
         """
         return await self._play(replace(self._agreed(), goal=_checked(goal)), options)
 
@@ -300,13 +303,16 @@ async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGrou
 async def _answer(session: Session, on_question: OnQuestion, question: Question) -> None:
     given = on_question(question)
     answer = await given if isawaitable(given) else given
+    words = ""
+    if isinstance(answer, Mapping):
+        answer, words = "yes", json.dumps(dict(answer))
     if answer == "always" and question.rule is None and question.shake is not Shake.PLAN:
         answer = "yes"
     try:
-        await session.answer(question, answer)
+        await session.answer(question, answer, words)
     except BadInput:
-        # A form of an MCP server takes more than a yes. Anything else that is no answer is an error of the program.
-        if not (question.input and answer == "yes"):
+        # A form takes more than a yes. Anything else that is no answer is an error of the program.
+        if words or not (question.input and answer == "yes"):
             raise
         await session.answer(question, "no")
     except Refused:
