@@ -25,12 +25,12 @@ __all__ = ["harness"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("ask-user", "questions")]
 
-DATABASE = {
+DATABASE: dict[str, Any] = {
     "question": "Which database?",
     "header": "Database",
     "options": [{"label": "SQLite", "description": "one file"}, {"label": "Postgres", "description": "a server"}],
 }
-PARTS = {"question": "Which parts?", "header": "Parts", "options": [{"label": "API"}, {"label": "Web"}]}
+PARTS: dict[str, Any] = {"question": "Which parts?", "header": "Parts", "options": [{"label": "API"}, {"label": "Web"}]}
 BOTH = [DATABASE, {**PARTS, "multi_select": True}]
 
 

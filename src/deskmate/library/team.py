@@ -22,6 +22,7 @@ from deskmate.app.runner import founded, reopened
 from deskmate.app.session import Session, attended, session_with
 from deskmate.app.session_events import Event, EventQueue, TurnEnded
 from deskmate.app.sessions.run_outcome import Outcome
+from deskmate.app.sessions.wanted_result import with_result
 from deskmate.app.user_answers import Answer
 from deskmate.config import Settings, load_settings, overridden
 from deskmate.core.log.names import LEAD
@@ -31,11 +32,11 @@ from deskmate.core.team.open_questions import Question
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, NoResult, Refused
 from deskmate.library.function_tool import FunctionTool, as_tool
-from deskmate.library.result_tool import REMINDERS, ResultTool, result_tool
+from deskmate.library.result_types import result_tool
 from deskmate.ports import Model, Tool
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
-from deskmate.texts import text
+from deskmate.tools.result_tool import ResultTool
 from deskmate.trust.approvals import survey
 
 # Called with each event. It should return at once, because others wait for it. An error in it ends the run.
@@ -274,18 +275,13 @@ async def _told(session: Session, on_event: OnEvent | None) -> AsyncIterator[Non
 
 async def _to_result(session: Session, wanted: ResultTool | None, *, told: bool) -> Outcome:
     """Run the lead to its rest. If a result is wanted and missing, remind it of that."""
+
+    async def ask(words: str) -> Outcome:
+        await session.say(words)
+        return await session.play_to_rest(told=True)
+
     outcome = await session.play_to_rest(told=told)
-    if wanted is None:
-        return outcome
-    for reminders in range(REMINDERS + 1):
-        found = wanted.found_in(await session.entries(LEAD))
-        if found is not None:
-            return replace(outcome, result=found.value, has_result=True)
-        if outcome.end != "answered" or reminders == REMINDERS:
-            break
-        await session.say(text("no_result"))
-        outcome = (await session.play_to_rest(told=True)).after(outcome)
-    return outcome
+    return outcome if wanted is None else await with_result(outcome, wanted, partial(session.entries, LEAD), ask)
 
 
 async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGroup) -> NoReturn:
@@ -302,10 +298,9 @@ async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGrou
 
 async def _answer(session: Session, on_question: OnQuestion, question: Question) -> None:
     given = on_question(question)
-    answer = await given if isawaitable(given) else given
-    words = ""
-    if isinstance(answer, Mapping):
-        answer, words = "yes", json.dumps(dict(answer))
+    told = await given if isawaitable(given) else given
+    answer: Answer = "yes" if isinstance(told, Mapping) else told
+    words = json.dumps(dict(told)) if isinstance(told, Mapping) else ""
     if answer == "always" and question.rule is None and question.shake is not Shake.PLAN:
         answer = "yes"
     try:
