@@ -137,6 +137,7 @@ SAFETY: dict[str, str] = {
     "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",
     "mcp-client": "servers and tools that a person approved, in the sandbox, bounded; what changed waits for approval",
     "ask-user": "the lead asks you to choose, at any face; the wait survives kills, and costs no turn",
+    "advice": "before it starts teammates, a lead is told how much of its board can be done at the same time",
     "json-schema": "a run ends with a result that fits the schema, or says that there is none and why",
     "mcp-input": "a person answers what a server asks, sees whose words they are, and no model answers",
     "mcp-login": "a login at a server: kept from agents, renewed, and sent to nobody else",

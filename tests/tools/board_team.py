@@ -17,6 +17,7 @@ from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team import members
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import MemberTree, Tool, ToolContext
@@ -78,6 +79,10 @@ class BoardDesk:
     @property
     def roster(self) -> members.RosterState:
         return self.desks.roster.state
+
+    @property
+    def spent(self) -> Mapping[str, Sum]:
+        return {}
 
     async def use(self, name: str, **arguments: Any) -> Result:
         """Run a tool in a new call."""

@@ -13,6 +13,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import InputRequest, InputResponse
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.spending import Sum
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.ports import Background, MemberTree, Workspace
@@ -86,6 +87,11 @@ class CallContext:
         """The roster of the lead's home and its mailbox there, while it leads another team."""
         home = self.parts.home_beside(self.team_state)
         return (home.roster.state, Mailbox(self.me.name, home.writer, home.roster)) if home else None
+
+    @property
+    def spent(self) -> Mapping[str, Sum]:
+        """What each member has spent, as last read."""
+        return self.team_state.budget.state.members
 
     @property
     def schedules(self) -> "ScheduleList":
