@@ -108,7 +108,10 @@ def headless_options(command: Command) -> Command:
         click.option("-q", "--quiet", is_flag=True, help="Print only warnings and what is left on stderr."),
         click.option("--append-system-prompt", metavar="TEXT", help="Add instructions for the lead of a new team."),
         click.option(
-            "--add-dir", metavar="FOLDER", multiple=True, help="Let commands write in this folder too. Can be repeated."
+            "--add-dir",
+            metavar="FOLDER",
+            multiple=True,
+            help="Let commands write in this folder too. The tools for files stay in the workspace. Can be repeated.",
         ),
         click.option(
             "--network",

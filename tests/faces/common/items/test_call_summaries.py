@@ -118,3 +118,15 @@ def test_whatever_was_printed_it_is_one_line(parts: list[str]) -> None:
 )
 def test_a_message_that_is_sent_has_the_words_that_its_recipient_sees(arguments: dict[str, object], label: str) -> None:
     assert call_label("SendMessage", arguments) == label
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        ({"questions": [{"question": "Which?"}, {"question": "When?"}]}, "AskUser Which? When?"),
+        ({"questions": ["Which?", {"question": 1}]}, "AskUser"),
+        ({"questions": "Which?"}, "AskUser"),
+    ],
+)
+def test_a_question_to_the_user_is_what_its_call_is_about(arguments: dict[str, object], label: str) -> None:
+    assert call_label("AskUser", arguments) == label
