@@ -64,6 +64,7 @@ class BoardDesk:
     workspace: MemoryWorkspace = field(default_factory=MemoryWorkspace)
     tree: MemberTree | None = None
     memory: Memory = field(default_factory=Memory)
+    spent: Mapping[str, Sum] = field(default_factory=dict)
     call: str = ""
     again: bool = False
     said: "count[int]" = field(default_factory=lambda: count(1))
@@ -79,10 +80,6 @@ class BoardDesk:
     @property
     def roster(self) -> members.RosterState:
         return self.desks.roster.state
-
-    @property
-    def spent(self) -> Mapping[str, Sum]:
-        return {}
 
     async def use(self, name: str, **arguments: Any) -> Result:
         """Run a tool in a new call."""

@@ -73,7 +73,7 @@ def _field(name: str, question: UserQuestion) -> FormField:
         about=question.question.strip(),
         required=True,
         choices=tuple(option.label for option in question.options),
-        notes=tuple(option.description for option in question.options),
+        notes=tuple(" ".join(option.description.split()) for option in question.options),
         # An empty list answers nothing.
         least=1 if question.multi_select else None,
         free=True,

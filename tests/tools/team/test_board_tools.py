@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.team.spending import Sum
 from deskmate.ports import Ran
 from deskmate.testing import Say, Use
 from deskmate.tools import spec, tools_for
@@ -255,3 +256,18 @@ async def test_a_teammate_reads_nothing_of_that() -> None:
     await team.open("alice")
     await team["lead"].use("TaskCreate", subject="parse")
     assert (await team["alice"].use("TaskCreate", subject="print")).text == "Created #2 print"
+
+
+@pytest.mark.behaviour("advice")
+@pytest.mark.parametrize(("spent", "told"), [(Sum(cost=0.5), True), (Sum(cost=0.5, unpriced=1), False), (None, False)])
+async def test_a_lead_reads_what_a_completed_task_has_cost(spent: Sum | None, told: bool) -> None:
+    team = BoardTeam()
+    await team.open("alice")
+    lead, alice = team["lead"], team["alice"]
+    lead.spent = {"alice": spent} if spent else {}
+    await lead.use("TaskCreate", subject="parse", owner="alice")
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    await alice.use("TaskUpdate", taskId=1, status="completed")
+    await lead.use("TaskCreate", subject="print")
+    result = await lead.use("TaskCreate", subject="test")
+    assert ("$0.50 for each task" in result.text) is told

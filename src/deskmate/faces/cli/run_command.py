@@ -179,7 +179,7 @@ class _Run:
             self._progress.note(
                 f"deskmate: {outcome.reason}\nTo answer it, run: {typed(self._request, '--team', outcome.team)}"
             )
-        elif outcome.end != "answered" or not outcome.text.strip():
+        elif outcome.end != "answered" or not (outcome.text.strip() or outcome.has_result):
             end = "stopped" if outcome.end == "parked" else outcome.end
             what = ": ".join(filter(None, [end, one_line(outcome.reason)]))
             way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
