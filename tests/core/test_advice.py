@@ -7,9 +7,12 @@ import pytest
 
 from deskmate.core.advice import (
     PaidCall,
+    PlannedTask,
     WorkedTask,
+    board_advice,
     critical_path,
     member_times,
+    named_files,
     solo_estimate,
     spawn_advice,
     width,
@@ -65,6 +68,62 @@ def test_a_lead_is_told_only_if_more_teammates_are_there_than_can_work(
     text = spawn_advice(edges, teammates)
     assert bool(text) is advises
     assert len(text) < 200
+
+
+def planned(edges: dict[int, frozenset[int]], *texts: str) -> list[PlannedTask]:
+    words = [*texts, *[""] * len(edges)]
+    return [PlannedTask(id_, text, blockers) for (id_, blockers), text in zip(edges.items(), words, strict=False)]
+
+
+@pytest.mark.behaviour("advice")
+@pytest.mark.parametrize(
+    ("edges", "teammates", "says"),
+    [
+        ({}, 0, ""),
+        (graph(t1=""), 0, ""),
+        (CHAIN, 0, "wait for each other"),
+        (CHAIN, 1, ""),
+        (DIAMOND, 0, "At most 2 of the 4 open tasks can be worked on at the same time."),
+        (DIAMOND, 1, "At most 2 of the 4 open tasks can be worked on at the same time, and you have 1 teammate."),
+        (DIAMOND, 2, ""),
+    ],
+)
+def test_a_lead_with_fewer_teammates_than_work_is_told_what_the_board_allows(
+    edges: dict[int, frozenset[int]], teammates: int, says: str
+) -> None:
+    text = board_advice(planned(edges), teammates)
+    assert (text == says) if not says else (says in text)
+
+
+@pytest.mark.behaviour("advice")
+def test_tasks_that_name_the_same_file_are_told_unless_one_waits_for_the_other() -> None:
+    texts = ("Change `src/app.py`.", "Fix ./src/app.py, and see https://a.example/b.html", "Test src/app.py")
+    text = board_advice(planned(graph(t1="", t2="", t3="1 2"), *texts), 0)
+    assert "#1 and #2 both name src/app.py" in text
+    assert "#3 " not in text
+    many = board_advice(planned(graph(t1="", t2="", t3="", t4=""), *["a/b.py " + "x/y" * 900] * 4), 3)
+    assert (many.count("both name"), len(many) < 300) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("Edit src/app.py and README.md.", {"src/app.py", "README.md"}),
+        ("Use Node.js, e.g. version 20.1, and example.com/docs", set()),
+        ("See `docs/größe.md`.", {"docs/größe.md"}),
+        ("x" * 200 + ".py", set()),
+    ],
+)
+def test_a_file_is_named_by_its_folder_or_its_end(text: str, files: set[str]) -> None:
+    assert named_files(text) == files
+
+
+@pytest.mark.behaviour("advice")
+def test_what_teammates_cost_so_far_is_told_only_if_all_of_it_is_known() -> None:
+    two = planned(graph(t1="", t2=""))
+    assert "$0.15 for each task" in board_advice(two, 1, [0.1, 0.2])
+    assert "$" not in board_advice(two, 1, [0.1, None])
+    assert "$" not in board_advice(two, 1, [])
 
 
 def task(id_: int, seconds: float, *blocked_by: int) -> WorkedTask:

@@ -73,8 +73,29 @@ ASKS = InputRequest(request_id="alice:5.1.input-1", call="alice:5.1", server="sh
 LINKS = InputRequest(
     request_id="alice:5.1.input-2", call="alice:5.1", server="shop", content="pay", url="https://a.example"
 )
-QUESTIONS = [Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS)]
+CHOOSES = InputRequest(
+    request_id="alice:6.0",
+    call="alice:6.0",
+    server="",
+    content="Welche Größe?",
+    fields=(
+        FormField(
+            name="größe",
+            kind="choices",
+            about="Welche Größe?",
+            required=True,
+            choices=("klein", "groß"),
+            notes=("1 m", ""),
+            least=1,
+            free=True,
+        ),
+    ),
+)
+QUESTIONS = [
+    Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS, CHOOSES)
+]
 GIVEN = InputResponse(request_id=ASKS.request_id, approve=True, values={"größe": 1.8, "colour": "grün"})
+CHOSEN = InputResponse(request_id=CHOOSES.request_id, approve=True, values={"größe": ["groß", "漢字"]})
 REFUSED = InputResponse(request_id=LINKS.request_id, approve=False, content="too dear")
 QUESTION = Envelope("ask/alice:5.0", "alice", "user", 1760000070.5, REQUEST, "demo")
 BY_CLOCK = Envelope(
@@ -126,7 +147,8 @@ LEAD: list[Line] = [
 USER: list[Line] = [QUESTION, *QUESTIONS]
 # Alice, who asked.
 ANSWERS: list[Line] = [
-    Envelope(f"user:{number}", "user", "alice", 1760000071.0, one) for number, one in enumerate((GIVEN, REFUSED), 7)
+    Envelope(f"user:{number}", "user", "alice", 1760000071.0, one)
+    for number, one in enumerate((GIVEN, REFUSED, CHOSEN), 7)
 ]
 
 _AT = 1_700_000_000.0

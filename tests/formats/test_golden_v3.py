@@ -21,7 +21,7 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import GIVEN, HERE, LEAD, MEETS, QUESTION, QUESTIONS, REFUSED, STREAMS, files
+from tests.formats.make_v3 import CHOSEN, GIVEN, HERE, LEAD, MEETS, QUESTION, QUESTIONS, REFUSED, STREAMS, files
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -76,7 +76,7 @@ async def test_a_form_of_a_server_is_still_read_and_its_answer_closes_it(store: 
     asked = read_mail(open_questions.EMPTY, roster, await store.read("mail/user"))
     assert [asked.asked[one.id.removeprefix("ask/")].input for one in QUESTIONS] == [one.message for one in QUESTIONS]
     answered = read_mail(asked, roster, await store.read("mail/alice"))
-    assert set(asked.asked) - set(answered.asked) == {GIVEN.request_id, REFUSED.request_id}
+    assert set(asked.asked) - set(answered.asked) == {GIVEN.request_id, REFUSED.request_id, CHOSEN.request_id}
 
 
 async def test_the_team_still_knows_which_mode_follows_plan_mode(store: JsonlStore) -> None:

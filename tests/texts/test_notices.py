@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from deskmate.core.advice import PlannedTask, board_advice
 from deskmate.core.agent.entries import Ended, Heard, Nudged, WorkMode
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.notices import (
@@ -124,6 +125,19 @@ def test_what_a_member_hears_of_work_that_meets_its_own() -> None:
     moved = boards["the branch has changes in its files"]
     told["the same, if it cannot run commands"] = overlap_news(moved, TEAM, 0, "alice", runs=False)[0]
     compare("notices/overlaps", titled(told))
+
+
+@pytest.mark.behaviour("advice")
+def test_what_a_lead_hears_of_its_board_before_it_starts_teammates() -> None:
+    chain = [PlannedTask(1, "", frozenset()), PlannedTask(2, "", frozenset({1}))]
+    free = [PlannedTask(id_, f"Change src/app.py, part {id_}", frozenset()) for id_ in (1, 2, 3)]
+    told = {
+        "its tasks wait for each other": board_advice(chain, 0),
+        "the same, while it delegates": board_advice(chain, 0, delegating=True),
+        "some of them need not wait": board_advice([*chain, PlannedTask(3, "", frozenset())], 0),
+        "they name the same file, and teammates have worked": board_advice(free, 1, [0.12]),
+    }
+    compare("notices/advice", titled(told))
 
 
 @pytest.mark.behaviour("plan")

@@ -17,6 +17,7 @@ from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team import members
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import MemberTree, Tool, ToolContext
@@ -64,6 +65,7 @@ class BoardDesk:
     workspace: MemoryWorkspace = field(default_factory=MemoryWorkspace)
     tree: MemberTree | None = None
     memory: Memory = field(default_factory=Memory)
+    spent: Mapping[str, Sum] = field(default_factory=dict)
     call: str = ""
     again: bool = False
     said: "count[int]" = field(default_factory=lambda: count(1))

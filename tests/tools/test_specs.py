@@ -14,7 +14,8 @@ from tests.tools.tool_desk import every_tool
 BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
 TEAM = ("TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "SendMessage", "ExitPlanMode")
 CRON = ("CronCreate", "CronList", "CronDelete")
-MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", *CRON, "Skill", "TeamCreate", "TeamDelete")
+MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", *CRON, "Skill", "AskUser", "TeamCreate", "TeamDelete")
+NEEDED = {"questions": [{"question": "Which?", "options": [{"label": "one"}, {"label": "two"}]}]}
 
 
 def names(tools: tuple[Tool, ...]) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ def test_a_schema_says_what_it_must_and_no_more() -> None:
 @pytest.mark.behaviour("tools-errors")
 @pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool.name)
 def test_an_unknown_argument_is_refused(tool: Tool) -> None:
-    needed = dict.fromkeys(spec(tool).schema.get("required", ()), "1")
+    needed = {name: NEEDED.get(name, "1") for name in spec(tool).schema.get("required", ())}
     tool.arguments.model_validate(needed)
     with pytest.raises(ValidationError):
         tool.arguments.model_validate({**needed, "colour": "blue"})

@@ -1,7 +1,8 @@
 """What to run: the one request that every face and program makes."""
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from deskmate.trust.approvals import NO_CONSENT, Consent
 
 if TYPE_CHECKING:
     from deskmate.core.commands.command_prompts import CommandPrompt
+    from deskmate.core.profiles.agent_profiles import AgentProfile
+    from deskmate.tools.result_tool import ResultTool
 
 
 @frozen
@@ -65,7 +68,8 @@ class RunRequest:
     images to send with the first words. `continues`: continue the named team, or the last one with a message. If false,
     start a new team, with that name if one is given. `numbered`: the name is that of all runs of a program. A new team
     gets the first free of NAME, NAME-2, …, and the last one of these is continued. `consent`: which files of the
-    workspace are used. `watched`: a person sees what happens as it happens.
+    workspace are used. `watched`: a person sees what happens as it happens. `result`: one of `lead_tools`, with which
+    the lead of a run must submit its result. `types`: agent types besides those in files.
 
     The rest is for programs. `tools`: additional tools for agents that may do more than read, and `lead_tools` for the
     lead. They are allowed, except those in `asking_tools`, which the user is asked about. Teammates in their own
@@ -96,6 +100,8 @@ class RunRequest:
     model: Model | None = None
     teammates: tuple[Teammate, ...] = ()
     tasks: tuple[NewTask, ...] = ()
+    result: "ResultTool | None" = None
+    types: "Mapping[str, AgentProfile]" = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in (*self.tools, *self.lead_tools)]

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from deskmate.app.commands.first_prompt import tell_first
 from deskmate.app.image_files import read_images
 from deskmate.app.parts.asked_models import sandbox_and_client
 from deskmate.app.parts.member_launchers import launchers_of
-from deskmate.app.parts.usable_types import logged_agent_types
+from deskmate.app.parts.usable_types import logged_agent_types, with_usable_model
 from deskmate.app.rewind.checkpointing import saving_of
 from deskmate.app.run_request import RunRequest, check_request
 from deskmate.app.sessions.abandoned_teams import give_up_abandoned
@@ -53,6 +53,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
     from deskmate.models.http.post_client import PostClient
+    from deskmate.tools.result_tool import ResultTool
 
 GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ async def run(request: RunRequest, feed: Feed) -> Outcome:
     """
     opened = reopened if request.continues else founded
     async with opened(request, feed, attended=False) as (team_parts, teams):
-        outcome = await play_lead(team_parts, teams, told=bool(request.goal), goal=request.until)
+        outcome = await play_lead(team_parts, teams, told=bool(request.goal), goal=request.until, wanted=request.result)
     return replace(outcome, kept=teams.kept)
 
 
@@ -157,7 +158,7 @@ async def _team_parts(
         tools=request.tools,
         lead_tools=request.lead_tools,
         checkpoint=save,
-        profiles=profiles,
+        profiles={**profiles, **{name: with_usable_model(one, settings) for name, one in request.types.items()}},
         added=request.added,
     )
 
@@ -222,15 +223,38 @@ async def _permit(
     await permit(team_state.roster, policy)
 
 
-async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool, goal: GoalRound | None) -> Outcome:
+async def play_lead(
+    team_parts: TeamParts,
+    teams: Teams,
+    *,
+    told: bool,
+    goal: GoalRound | None,
+    wanted: "ResultTool | None" = None,
+) -> Outcome:
     """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now.
 
-    `goal`: the goal that the lead gets, if it gets one.
+    `goal`: the goal that the lead gets, if it gets one. `wanted`: with it the lead must submit its result.
     """
     async with seated(team_parts, teams) as agent:
         if goal:
             await agent.set_goal(goal)
-        return await to_rest(teams, agent, told=told)
+        outcome = await to_rest(teams, agent, told=told)
+        return outcome if wanted is None else await _with_result(teams, agent, wanted, outcome)
+
+
+async def _with_result(teams: Teams, agent: Agent, wanted: "ResultTool", outcome: Outcome) -> Outcome:
+    from deskmate.app.sessions.wanted_result import with_result
+
+    async def entries() -> Sequence[tuple[int, Entry]]:
+        return agent.transcript.entries
+
+    async def ask(words: str) -> Outcome:
+        await tell(teams.current, words)
+        return await to_rest(teams, agent, told=True)
+
+    outcome = await with_result(outcome, wanted, entries, ask)
+    missing = outcome.end == "answered" and not outcome.has_result
+    return replace(outcome, reason=wanted.why_none) if missing else outcome
 
 
 async def to_rest(teams: Teams, agent: Agent, *, told: bool) -> Outcome:

@@ -10,6 +10,7 @@ team             members, tasks, messages and what the rules allow
 schedule         work by the clock
 advice           what parallel work can be worth, or was
 goals            what must be so before a lead may end its work
+user_questions   questions with choices that a member asks the user
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 mcp              configured MCP servers, and what of theirs counts

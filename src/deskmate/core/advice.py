@@ -8,7 +8,9 @@ The estimate of a single agent is a range with two named assumptions, because no
   token in this team, up to the window.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 from deskmate.core.values import frozen
 
@@ -16,6 +18,23 @@ from deskmate.core.values import frozen
 MOST_TASKS = 60
 # About what a single agent carries before it makes room.
 WINDOW = 150_000
+_MOST_MEETINGS = 2
+# Of a task, the rest is not looked at.
+_READ, _LONGEST = 10_000, 120
+_WORDS, _QUOTES = re.compile(r"[\s,;()\[\]{}<>|]+"), "`'\"*"
+_ENDS = "c|cc|cpp|cs|css|go|h|html|java|js|json|jsx|kt|md|php|py|rb|rs|scss|sh|sql|swift|toml|ts|tsx|txt|vue|yaml|yml"
+_FILE = re.compile(rf"[\w.-]+(?:/[\w.-]+)*/[\w-]+\.\w{{1,8}}|[\w-]+\.(?:{_ENDS})")
+# Names such as Node.js are no files.
+_PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|py|sh)")
+
+
+@frozen
+class PlannedTask:
+    """An open task: its text, and what blocks it."""
+
+    id: int
+    text: str
+    blocked_by: frozenset[int]
 
 
 @frozen
@@ -82,6 +101,59 @@ def _match(id_: int, above: Mapping[int, set[int]], matched: dict[int, int], tri
             matched[other] = id_
             return True
     return False
+
+
+def board_advice(
+    tasks: Sequence[PlannedTask], teammates: int, paid: Sequence[float | None] = (), *, delegating: bool = False
+) -> str:
+    """Return what the open tasks of a board say about parallel work, for a lead that plans it; empty if nothing.
+
+    `teammates`: how many there are. `paid`: what each of them has cost for each task that it completed, None if a price
+    is not known. `delegating`: the lead leaves files and commands to them.
+    """
+    blocked_by = {task.id: task.blocked_by for task in tasks}
+    most = width(blocked_by)
+    if len(tasks) < 2 or 0 < teammates >= most:
+        return ""
+    if most == 1:
+        enough = "One teammate is enough." if delegating else "Do them yourself."
+        return f"The {len(tasks)} open tasks wait for each other, so several agents would not be faster. {enough}"
+    have = f", and you have {teammates} teammate{'' if teammates == 1 else 's'}" if teammates else ""
+    share = f"All {most}" if most == len(tasks) else f"At most {most} of the {len(tasks)}"
+    words = [f"{share} open tasks can be worked on at the same time{have}."]
+    for one, other, file in _meetings(tasks)[:_MOST_MEETINGS]:
+        words.append(f"#{one} and #{other} both name {file}: let one wait for the other.")
+    known = [dollars for dollars in paid if dollars is not None]
+    if known and len(known) == len(paid):
+        each = sum(known) / len(known)
+        words.append(f"So far a teammate has cost ${each:.2f} for each task that it completed.")
+    return " ".join(words)
+
+
+def _meetings(tasks: Sequence[PlannedTask]) -> list[tuple[int, int, str]]:
+    """Return pairs of tasks that can be worked on at the same time and name the same file."""
+    tasks = sorted(tasks, key=lambda task: task.id)[:MOST_TASKS]
+    blocked_by = {task.id: task.blocked_by for task in tasks}
+    before = {task.id: _all_before(task.id, blocked_by) for task in tasks}
+    files = {task.id: named_files(task.text) for task in tasks}
+    return [
+        (one.id, other.id, min(shared))
+        for one, other in combinations(tasks, 2)
+        if one.id not in before[other.id]
+        and other.id not in before[one.id]
+        and (shared := files[one.id] & files[other.id])
+    ]
+
+
+def named_files(text: str) -> frozenset[str]:
+    """Return the files that a text names: paths with a folder, and names with the usual ends of source files."""
+    words = (
+        word.lstrip(_QUOTES).rstrip(f"{_QUOTES}.:!?").removeprefix("./")
+        for word in _WORDS.split(text[:_READ])
+        if "://" not in word
+    )
+    named = (word for word in words if len(word) <= _LONGEST and not _PRODUCT.fullmatch(word))
+    return frozenset(word for word in named if _FILE.fullmatch(word))
 
 
 def spawn_advice(blocked_by: Mapping[int, frozenset[int]], teammates: int) -> str:

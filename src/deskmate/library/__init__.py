@@ -2,5 +2,5 @@
 
 team           Team, run, resume
 function_tool  a typed function as a tool
-result_tool    a result of a type, submitted by the lead
+result_types   the tool for a result of a type
 """

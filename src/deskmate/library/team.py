@@ -5,7 +5,8 @@ outcome = team.run_sync("Which of yesterday's orders are late, and why?")
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from deskmate.app.runner import founded, reopened
 from deskmate.app.session import Session, attended, session_with
 from deskmate.app.session_events import Event, EventQueue, TurnEnded
 from deskmate.app.sessions.run_outcome import Outcome
+from deskmate.app.sessions.wanted_result import with_result
 from deskmate.app.user_answers import Answer
 from deskmate.config import Settings, load_settings, overridden
 from deskmate.core.log.names import LEAD
@@ -30,17 +32,19 @@ from deskmate.core.team.open_questions import Question
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import BadInput, NoResult, Refused
 from deskmate.library.function_tool import FunctionTool, as_tool
-from deskmate.library.result_tool import REMINDERS, ResultTool, result_tool
+from deskmate.library.result_types import result_tool
 from deskmate.ports import Model, Tool
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
-from deskmate.texts import text
+from deskmate.tools.result_tool import ResultTool
 from deskmate.trust.approvals import survey
 
 # Called with each event. It should return at once, because others wait for it. An error in it ends the run.
 OnEvent: TypeAlias = Callable[[Event], None]
+# What answers a question: a word or, for one with fields, their values by name.
+Answered: TypeAlias = Answer | Mapping[str, object]
 # Called with each question. It may be async. An error in it ends the run.
-OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
+OnQuestion: TypeAlias = Callable[[Question], Answered | Awaitable[Answered]]
 
 
 class RunOptions(TypedDict, total=False):
@@ -105,10 +109,10 @@ class Team:
 
         `result_type`: a pydantic model, or any type that pydantic can check. The lead must submit a result of that
         type, which is `outcome.result`. `on_event`: called with each event. `on_question`: called with each question,
-        returns "yes", "always" or "no", and may be async. Without it, what would need permission is denied. `images`:
-        files with images to send with the goal. Cancelling is safe: what was done is kept, and `resume` continues.
-        Raises RunStopped if the lead cannot finish, for example because its model does not answer or a limit is
-        reached, and NoResult.
+        returns "yes", "always", "no" or the values of a form, and may be async. Without it, what would need permission
+        is denied. `images`: files with images to send with the goal. Cancelling is safe: what was done is kept, and
+        `resume` continues. Raises RunStopped if the lead cannot finish, for example because its model does not answer
+        or a limit is reached, and NoResult.
         """
         return await self._play(replace(self._agreed(), goal=_checked(goal)), options)
 
@@ -271,18 +275,13 @@ async def _told(session: Session, on_event: OnEvent | None) -> AsyncIterator[Non
 
 async def _to_result(session: Session, wanted: ResultTool | None, *, told: bool) -> Outcome:
     """Run the lead to its rest. If a result is wanted and missing, remind it of that."""
+
+    async def ask(words: str) -> Outcome:
+        await session.say(words)
+        return await session.play_to_rest(told=True)
+
     outcome = await session.play_to_rest(told=told)
-    if wanted is None:
-        return outcome
-    for reminders in range(REMINDERS + 1):
-        found = wanted.found_in(await session.entries(LEAD))
-        if found is not None:
-            return replace(outcome, result=found.value, has_result=True)
-        if outcome.end != "answered" or reminders == REMINDERS:
-            break
-        await session.say(text("no_result"))
-        outcome = (await session.play_to_rest(told=True)).after(outcome)
-    return outcome
+    return outcome if wanted is None else await with_result(outcome, wanted, partial(session.entries, LEAD), ask)
 
 
 async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGroup) -> NoReturn:
@@ -299,14 +298,16 @@ async def _answer_all(session: Session, on_question: OnQuestion, tasks: TaskGrou
 
 async def _answer(session: Session, on_question: OnQuestion, question: Question) -> None:
     given = on_question(question)
-    answer = await given if isawaitable(given) else given
+    told = await given if isawaitable(given) else given
+    answer: Answer = "yes" if isinstance(told, Mapping) else told
+    words = json.dumps(dict(told)) if isinstance(told, Mapping) else ""
     if answer == "always" and question.rule is None and question.shake is not Shake.PLAN:
         answer = "yes"
     try:
-        await session.answer(question, answer)
+        await session.answer(question, answer, words)
     except BadInput:
-        # A form of an MCP server takes more than a yes. Anything else that is no answer is an error of the program.
-        if not (question.input and answer == "yes"):
+        # A form takes more than a yes. Anything else that is no answer is an error of the program.
+        if words or not (question.input and answer == "yes"):
             raise
         await session.answer(question, "no")
     except Refused:

@@ -15,6 +15,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, InputRequest, InputResponse, Message, PlanResponse
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.spending import Sum
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Task
 from deskmate.ports.machine_ports import MemberTree, Workspace
@@ -162,6 +163,10 @@ class ToolContext(Protocol):
     @property
     def home(self) -> "ToolContext | None":
         """The same call in the lead's first team, while the lead leads another one: roster, board, mail, memory."""
+
+    @property
+    def spent(self) -> Mapping[str, Sum]:
+        """What each member has spent, as last read."""
 
     @property
     def schedules(self) -> Schedules:

@@ -5,6 +5,8 @@ shell             bash, and the parser that tells what a command runs
 team              Task, SendMessage, ExitPlanMode, the board and team tools
 background_tools  TaskOutput, TaskStop
 skill_tool        Skill
+result_tool       submit_result, if a program or an option wants a result of some shape
+json_result       the same for a JSON schema
 every_tool        all of them, for each kind of agent
 tool_set          the tools of one agent: told to its model at once, imported when it calls one
 tool_base         what all tools share: name, description, arguments

@@ -8,7 +8,15 @@ from deskmate.ports import Tool
 from deskmate.tools import background_tools, skill_tool
 from deskmate.tools.files import file_tools, search_tools
 from deskmate.tools.shell import bash
-from deskmate.tools.team import board_tools, exit_plan_mode, schedule_tools, send_message, task_tool, team_tools
+from deskmate.tools.team import (
+    ask_user,
+    board_tools,
+    exit_plan_mode,
+    schedule_tools,
+    send_message,
+    task_tool,
+    team_tools,
+)
 
 
 @cache
@@ -29,3 +37,4 @@ def _every(kind: AgentKind) -> Iterator[Tool]:
     yield from background_tools.tools()
     yield from schedule_tools.tools()
     yield from skill_tool.tools()
+    yield from ask_user.tools()

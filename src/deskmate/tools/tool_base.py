@@ -63,7 +63,7 @@ def spec(tool: Tool) -> ToolSpec:
 
 _NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})
 # Pydantic checks these bounds. The model learns of them from the description, or from the error if it exceeds one.
-_BOUNDS = frozenset({"additionalProperties", "minLength", "maxLength", "minimum", "maximum"})
+_BOUNDS = frozenset({"additionalProperties", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"})
 
 
 # Building a schema takes longer than sending it, and all agents of a process share it.
@@ -96,6 +96,8 @@ def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
         del schema["default"]
     if "properties" in schema:
         schema["properties"] = {name: _compact(inner, definitions) for name, inner in schema["properties"].items()}
+    if "items" in schema:
+        schema["items"] = _compact(schema["items"], definitions)
     return schema
 
 

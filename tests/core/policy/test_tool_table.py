@@ -12,6 +12,7 @@ TEAM = {"Task", "TeamCreate", "TeamDelete"}
 BACKGROUND = {"TaskOutput", "TaskStop"}
 CLOCK = {"CronCreate", "CronList", "CronDelete"}
 REST = {"SendMessage", "Skill"}
+ASK = {"AskUser"}
 PLAN_TOOLS = {*READING_BASE, "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
 READ_ONLY_TYPES = ["Explore", "Plan"]
 
@@ -24,7 +25,7 @@ def traits_with(trait: str) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | CLOCK | REST, id="lead"),
+        pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | CLOCK | REST | ASK, id="lead"),
         pytest.param(AgentKind.TEAMMATE, BASE | TASK | REST, id="teammate"),
         pytest.param(AgentKind.SUBAGENT, BASE | {"Skill"}, id="subagent"),
     ],
@@ -51,7 +52,7 @@ def test_a_reading_type_narrows_the_base_tools_only(kind: AgentKind, agent_type:
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(AgentKind.LEAD, PLAN_TOOLS, id="lead"),
+        pytest.param(AgentKind.LEAD, PLAN_TOOLS | ASK, id="lead"),
         pytest.param(AgentKind.TEAMMATE, PLAN_TOOLS, id="teammate"),
         pytest.param(AgentKind.SUBAGENT, READING_BASE, id="subagent"),
     ],
@@ -65,12 +66,12 @@ def test_whoever_plans_only_reads_writes_mail_and_submits_its_plan(
 @pytest.mark.behaviour("tiers")
 def test_a_delegating_lead_keeps_the_tools_that_reach_others() -> None:
     delegating = tools_of(AgentKind.LEAD, "general-purpose", delegate=True)
-    assert set(delegating) == TASK | TEAM | BACKGROUND | CLOCK | {"SendMessage"}
+    assert set(delegating) == TASK | TEAM | BACKGROUND | CLOCK | ASK | {"SendMessage"}
 
 
 def test_a_delegating_lead_that_plans_can_still_submit_its_plan() -> None:
     tools = tools_of(AgentKind.LEAD, "general-purpose", planning=True, delegate=True)
-    assert set(tools) == {"TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
+    assert set(tools) == {"TaskGet", "TaskList", "SendMessage", "ExitPlanMode"} | ASK
 
 
 @pytest.mark.parametrize("kind", [AgentKind.TEAMMATE, AgentKind.SUBAGENT])
@@ -89,7 +90,7 @@ def test_an_unknown_agent_type_is_refused_with_the_known_ones(agent_type: str) -
 
 @pytest.mark.behaviour("tiers")
 def test_the_table_says_of_each_tool_what_it_does() -> None:
-    reading = {*READING_BASE, "TaskGet", "TaskList", "TaskOutput", "CronList", "Skill"}
+    reading = {*READING_BASE, "TaskGet", "TaskList", "TaskOutput", "CronList", "Skill", *ASK}
     assert traits_with("reads") == reading
     assert traits_with("edits") == {"write_file", "edit_file"}
     assert traits_with("runs") == {"bash"}
@@ -116,13 +117,14 @@ def test_every_tool_is_in_the_table_under_its_own_name_and_one_home() -> None:
         "background": BACKGROUND,
         "clock": CLOCK,
         "skill": {"Skill"},
+        "ask": ASK,
         "plan": {"ExitPlanMode"},
     }
 
 
 @pytest.mark.behaviour("plan")
 def test_nothing_that_edits_or_runs_is_among_the_tools_for_planning() -> None:
-    assert PLANNING == PLAN_TOOLS
+    assert PLANNING == PLAN_TOOLS | ASK
     assert PLANNING & (traits_with("edits") | traits_with("runs")) == set()
 
 

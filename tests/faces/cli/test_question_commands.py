@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.team.messages import Broadcast, PermissionRequest, PermissionResponse, PlanRequest, PlanResponse
+from deskmate.core.team.messages import (
+    Broadcast,
+    InputResponse,
+    PermissionRequest,
+    PermissionResponse,
+    PlanRequest,
+    PlanResponse,
+)
+from deskmate.core.user_questions import input_request
 from tests.faces.chat_program import SECONDS, ChatProgram
 from tests.faces.disk_teams import OpenTeam, at, in_team, obeyed, played
 from tests.faces.fake_app import Ended, Env
@@ -34,9 +42,15 @@ def asked(place: Path) -> Path:
     return place
 
 
+async def ask_to_choose(hands: OpenTeam) -> None:
+    option = {"label": "SQLite", "description": "one file"}
+    asked = {"questions": [{"question": "Which\x1b[2J database?", "options": [option, {"label": "Postgres"}]}]}
+    await hands.mailbox("lead").send("user", input_request("lead:3.0", asked))
+
+
 def answers_to(folder: Path, name: str) -> list[object]:
     async def read(hands: OpenTeam) -> list[object]:
-        kinds = (PermissionResponse, PlanResponse)
+        kinds = (PermissionResponse, PlanResponse, InputResponse)
         return [one.message for one in await hands.mail_of(name) if isinstance(one.message, kinds)]
 
     return in_team(folder, read)
@@ -84,6 +98,30 @@ def test_without_an_id_the_only_open_question_is_meant(asked: Path, env: Env) ->
         return [f"{rule.effect} {rule}" for rule in (await hands.roster.refresh()).rules]
 
     assert in_team(asked, rules) == ["allow bash(make test)"]
+
+
+@pytest.mark.behaviour("ask-user")
+def test_a_question_with_options_is_listed_with_them_and_answered_by_number_or_in_own_words(
+    place: Path, env: Env
+) -> None:
+    in_team(place, ask_to_choose)
+    ended = at(place, "answer", env=env)
+    assert (ended.code, obeyed(ended.stdout)) == (0, [])
+    assert ended.stdout.splitlines() == [
+        "lead:3.0: lead asks you a question",
+        "    q1:",
+        "        Which\\x1b[2J database?",
+        "        1. SQLite: one file",
+        "        2. Postgres",
+        "        or your own words",
+        "answer with: deskmate answer lead:3.0 yes NUMBER or no WORDS",
+    ]
+    (shown,) = json.loads(at(place, "answer", "--json", env=env).stdout)["questions"]
+    assert (shown["kind"], shown["fields"][0]["choices"]) == ("input", ["SQLite", "Postgres"])
+    assert "Missing: q1" in at(place, "answer", "yes", env=env).stderr
+    assert at(place, "answer", "yes", "what", "we=have", env=env).code == 0
+    given = InputResponse(request_id="lead:3.0", approve=True, values={"q1": "what we=have"})
+    assert answers_to(place, "lead") == [given]
 
 
 @pytest.mark.parametrize(

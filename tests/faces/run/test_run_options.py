@@ -44,6 +44,9 @@ def test_rules_and_instructions_of_the_command_line_apply_to_this_run(
     [
         (("--allow", "bash("), "--allow"),
         (("--deny", "nonsense tool"), "--deny"),
+        (("--network", "https://example.org/"), "--network: 'https://example.org/' is not a host"),
+        (("--network", "*.1.2.3.4", "--no-sandbox"), "--network"),
+        (("--add-dir", "folder"), "--add-dir"),
         (("--until", "true", "--until-judge", "x"), "--until"),
         (("--resume", "--new-team", "x"), "--resume"),
     ],

@@ -7,8 +7,11 @@ from pydantic import ValidationError
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
+from deskmate.core.team.spending import Sum
 from deskmate.ports import Ran
+from deskmate.testing import Say, Use
 from deskmate.tools import spec, tools_for
+from tests.runtime.agent_harness import AgentHarness
 from tests.tools.board_team import BoardTeam, add, refused
 
 pytestmark = pytest.mark.anyio
@@ -230,3 +233,41 @@ async def test_a_task_that_is_not_there_is_named(desks: BoardTeam) -> None:
     unknown = refused("There is no task #9. TaskList shows all tasks.")
     assert await desks["alice"].use("TaskGet", taskId=9) == unknown
     assert await desks["alice"].use("TaskUpdate", taskId=9, status="completed") == unknown
+
+
+# -- what the board says about parallel work ----------------------------------------------------------
+
+
+@pytest.mark.behaviour("advice")
+async def test_a_lead_reads_what_its_board_allows_with_the_last_task_of_a_step() -> None:
+    one, two = ({"subject": subject, "description": "in src/app.py"} for subject in ("parse", "print"))
+    step = Say("", [Use("TaskCreate", one), Use("TaskCreate", two)])
+    harness = await AgentHarness.opened([step, "Done."])
+    await harness.turn("go")
+    first, second = [text for _, _, text in await harness.results()]
+    assert first == "Created #1 parse"
+    assert "All 2 open tasks" in second
+    assert "#1 and #2 both name src/app.py" in second
+
+
+@pytest.mark.behaviour("advice")
+async def test_a_teammate_reads_nothing_of_that() -> None:
+    team = BoardTeam()
+    await team.open("alice")
+    await team["lead"].use("TaskCreate", subject="parse")
+    assert (await team["alice"].use("TaskCreate", subject="print")).text == "Created #2 print"
+
+
+@pytest.mark.behaviour("advice")
+@pytest.mark.parametrize(("spent", "told"), [(Sum(cost=0.5), True), (Sum(cost=0.5, unpriced=1), False), (None, False)])
+async def test_a_lead_reads_what_a_completed_task_has_cost(spent: Sum | None, told: bool) -> None:
+    team = BoardTeam()
+    await team.open("alice")
+    lead, alice = team["lead"], team["alice"]
+    lead.spent = {"alice": spent} if spent else {}
+    await lead.use("TaskCreate", subject="parse", owner="alice")
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    await alice.use("TaskUpdate", taskId=1, status="completed")
+    await lead.use("TaskCreate", subject="print")
+    result = await lead.use("TaskCreate", subject="test")
+    assert ("$0.50 for each task" in result.text) is told

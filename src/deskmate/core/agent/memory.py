@@ -33,7 +33,7 @@ from deskmate.core.agent.entries import (
     Took,
     WorkMode,
 )
-from deskmate.core.agent.open_calls import OpenCall, answered_plan, open_calls
+from deskmate.core.agent.open_calls import OpenCall, answered, answered_plan, open_calls
 from deskmate.core.agent.teams.addresses import split
 from deskmate.core.agent.teams.known_team import KnownTeam, facts_of
 from deskmate.core.agent.work_mode import told_at_start
@@ -42,9 +42,11 @@ from deskmate.core.hooks.hook_memory import NO_HOOKS, HookMemory, after_hooks
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
 from deskmate.core.log.value_copies import each, replace, without
-from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake, ShownPlan, answer_flaw, may_ask
+from deskmate.core.policy.tool_table import ASK_USER
+from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Response, Shake, ShownPlan, answer_flaw, may_ask
 from deskmate.core.team.messages import (
     Envelope,
+    InputResponse,
     Interrupt,
     PermissionResponse,
     PlanRequest,
@@ -297,7 +299,8 @@ def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
     if asked and asked.request:
         return memory
     waiting = each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
-    return _open(replace(memory, calls=waiting), OpenRequest(entry.request_id, Shake.PERMISSION, USER))
+    shake = Shake.INPUT if asked and asked.tool == ASK_USER else Shake.PERMISSION
+    return _open(replace(memory, calls=waiting), OpenRequest(entry.request_id, shake, USER))
 
 
 def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
@@ -325,7 +328,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
             memory = replace(memory, forced=memory.forced | {id_}) if force else memory
             demands = {**memory.demands, id_: sender}
             return replace(memory, demands=demands, demanded=True, pressed=True, halted=True, interrupted=False)
-        case PlanResponse() | ShutdownResponse() | PermissionResponse():
+        case PlanResponse() | ShutdownResponse() | PermissionResponse() | InputResponse():
             return _answer(memory, envelope, message)
         case PlanRequest(request_id=id_, content=text):
             # A planner has one open plan: a newer one replaces it.
@@ -355,9 +358,7 @@ def _open(memory: Memory, request: OpenRequest) -> Memory:
     return memory
 
 
-def _answer(
-    memory: Memory, envelope: Envelope, message: PlanResponse | ShutdownResponse | PermissionResponse
-) -> Memory:
+def _answer(memory: Memory, envelope: Envelope, message: Response) -> Memory:
     """Apply a response if it is the one that counts; ignore it otherwise."""
     request = memory.requests.get(message.request_id)
     if request is None and _comes_early(memory, message.request_id):
@@ -376,10 +377,8 @@ def _answer(
         case ShutdownResponse(approve=approve):
             leaving = memory.leaving | {request.asked} if approve else memory.leaving
             return replace(memory, owed=memory.owed or not approve, leaving=leaving)
-        case PermissionResponse(approve=approve, content=why):
-            asked = tuple(call.id for call in memory.calls.values() if call.request == request.id)
-            calls = each(memory.calls, asked, lambda call: replace(call, allowed=approve, why=why))
-            return replace(memory, calls=calls)
+        case PermissionResponse() | InputResponse():
+            return replace(memory, calls=answered(memory.calls, message))
         case unreachable:
             assert_never(unreachable)
 

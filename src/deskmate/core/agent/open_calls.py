@@ -1,11 +1,14 @@
 """Tool calls that have no result yet."""
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from deskmate.core.agent.entries import Began, Call, Did, Entry, PermissionAsked, Said, Took
 from deskmate.core.log.names import call_id
+from deskmate.core.log.value_copies import replace
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.argument_names import with_our_names
+from deskmate.core.team.messages import InputResponse, PermissionResponse
 from deskmate.core.values import frozen
 
 # At most this many calls of one answer are run.
@@ -30,8 +33,8 @@ NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this
 class OpenCall:
     """A call without a result yet. `allowed`: a person's answer, once there is one. `redacted`: as in `Call`.
 
-    `surplus`: CALLS_CAP calls come before it in the same answer. `hook`: what hooks decided about it: allow, ask, deny
-    or nothing, and `hook_reason` says why.
+    `answer`: what the user answered, for the model. `surplus`: CALLS_CAP calls come before it in the same answer.
+    `hook`: what hooks decided about it: allow, ask, deny or nothing, and `hook_reason` says why.
     """
 
     id: str
@@ -42,6 +45,7 @@ class OpenCall:
     request: str | None = None
     allowed: bool | None = None
     why: str = ""
+    answer: str = ""
     redacted: bool = False
     surplus: bool = False
     hook: str = ""
@@ -62,6 +66,28 @@ def open_calls(name: str, number: int, said: Said) -> dict[str, OpenCall]:
 def _opened(id_: str, call: Call, *, surplus: bool) -> OpenCall:
     arguments = with_our_names(call.tool, call.arguments)
     return OpenCall(id_, call.tool, arguments, call.flaw, redacted=bool(call.redacted), surplus=surplus)
+
+
+def answered(calls: Mapping[str, OpenCall], message: PermissionResponse | InputResponse) -> dict[str, OpenCall]:
+    """Return the open calls after the user's answer to the one that asked."""
+    match message:
+        case PermissionResponse(request_id=id_, approve=approve, content=why):
+            changed = (replace(call, allowed=approve, why=why) for call in calls.values() if call.request == id_)
+        case InputResponse(request_id=id_):
+            words = _words(message)
+            changed = (replace(call, allowed=True, answer=words) for call in calls.values() if call.request == id_)
+        case unreachable:
+            assert_never(unreachable)
+    return {**calls, **{call.id: call for call in changed}}
+
+
+def _words(answer: InputResponse) -> str:
+    """Return what the user answered to questions, for the model that asked."""
+    if not answer.approve:
+        return f"The user gave no answer{f' and says: {answer.content}' if answer.content else ''}. Decide yourself."
+    given = (answer.values or {}).items()
+    lines = (f"{name}: {'; '.join(map(str, one)) if isinstance(one, list) else one}" for name, one in given)
+    return "\n".join(["The user answered:", *lines])
 
 
 def answered_plan(entry: Did, call: OpenCall | None) -> str:

@@ -1,12 +1,13 @@
-"""What an MCP server asks the user during a call: a form of simple fields, or a link to open.
+"""Forms that the user is asked to fill in: of an MCP server during a call, or with the questions of a member.
 
-A server writes the form, so it is hostile until it was read here. Whatever the user types is checked here, too.
+A server writes its form, so it is hostile until it was read here. Whatever the user types is checked here, too.
 """
 
 import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -23,7 +24,8 @@ _YES, _NO = ("yes", "y", "true", "on", "1"), ("no", "n", "false", "off", "0")
 
 class FormField(BaseModel):
     """One field. `choices`: the values that are possible, for the kinds with choices. `least`, `most`: of a number, of
-    the length of a text, or of how many are chosen.
+    the length of a text, or of how many are chosen. `notes`: what each choice means. `free`: a choice can be given by
+    its number, and any other text is possible, too.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -36,10 +38,14 @@ class FormField(BaseModel):
     default: Value | None = None
     least: float | None = None
     most: float | None = None
+    notes: tuple[str, ...] | None = None
+    free: bool | None = None
 
     @property
     def shown(self) -> str:
-        """What the user reads about it: what to type, then the server's words."""
+        """What the user reads about it: what to type and the server's words, or a question and its numbered choices."""
+        if self.free:
+            return "\n".join([self.about, *self._numbered()])
         what = " or ".join(filter(None, [", ".join(self.choices[:-1]), *self.choices[-1:]]))
         words = {"text": "a text", "number": "a number", "integer": "a whole number", "boolean": "yes or no"}
         typed = words.get(self.kind, f"{'some' if self.kind == 'choices' else 'one'} of {what}")
@@ -49,6 +55,19 @@ class FormField(BaseModel):
         return ", ".join(filter(None, [" ".join(filter(None, notes[:2])), notes[2], default])) + (
             f". {self.about}" if self.about else ""
         )
+
+    def _numbered(self) -> Iterator[str]:
+        notes = self.notes or ("",) * len(self.choices)
+        for number, choice, note in zip(count(1), self.choices, notes, strict=False):
+            yield f"{number}. {choice}{f': {note}' if note else ''}"
+        yield "or several of them, or your own words" if self.kind == "choices" else "or your own words"
+
+    @property
+    def typed(self) -> str:
+        """What to type for it, in one word."""
+        if not self.free:
+            return self.kind.upper()
+        return "NUMBERS" if self.kind == "choices" else "NUMBER"
 
     def read(self, given: object) -> Value:
         """Return a value as the field takes it. Raises BadInput that says what is wrong."""
@@ -86,9 +105,19 @@ class FormField(BaseModel):
     def _choice(self, given: object) -> str:
         found = [one for one in self.choices if one.casefold() == str(given).casefold()]
         chosen = str(given) if str(given) in self.choices else found[0] if len(found) == 1 else None
+        if chosen is None and self.free:
+            return self._own_words(str(given).strip())
         if chosen is None:
             raise BadInput(f"'{self.name}' must be one of {', '.join(self.choices)}, not {ascii(given)[:80]}")
         return chosen
+
+    def _own_words(self, given: str) -> str:
+        """Return the choice with a number, or else any text."""
+        if given.isdecimal() and given.isascii() and 1 <= int(given[:9]) <= len(self.choices):
+            return self.choices[int(given) - 1]
+        if not given:
+            raise BadInput(f"'{self.name}' has no answer", "Give the number of a choice, or your own words.")
+        return _text(self.name, given)
 
     def _check(self, size: float, of: str) -> None:
         limits = (self.least is None or size >= self.least, self.most is None or size <= self.most)
@@ -149,9 +178,9 @@ def _limit(value: object) -> float | None:
 def example(fields: tuple[FormField, ...]) -> str:
     """Return what to type for a form, as `name=TEXT age=NUMBER`."""
     if len(fields) == 1:
-        return fields[0].kind.upper()
+        return fields[0].typed
     names = (field.name if field.name.isidentifier() else shlex.quote(field.name) for field in fields)
-    return " ".join(f"{name}={field.kind.upper()}" for name, field in zip(names, fields, strict=True))
+    return " ".join(f"{name}={field.typed}" for name, field in zip(names, fields, strict=True))
 
 
 def read_values(fields: tuple[FormField, ...], typed: str) -> dict[str, Value]:
@@ -184,8 +213,18 @@ def _given(fields: tuple[FormField, ...], typed: str) -> Iterator[tuple[str, obj
             words = shlex.split(typed)
         except ValueError:
             raise BadInput("A quote is not closed") from None
-        for word in words:
-            name, sign, value = word.partition("=")
-            if not sign:
-                raise BadInput(f"{ascii(word)[:80]} names no field", f"Answer as in: yes {example(fields)}")
-            yield name, value
+        yield from _named(fields, words).items()
+
+
+def _named(fields: tuple[FormField, ...], words: list[str]) -> dict[str, str]:
+    """Return the values of words such as `age=3`. A value of own words goes on until the next field."""
+    own, values, last = {field.name: bool(field.free) for field in fields}, dict[str, str](), ""
+    for word in words:
+        name, sign, value = word.partition("=")
+        if own.get(last) and name not in own:
+            values[last] += f" {word}"
+        elif sign:
+            values[name], last = value, name
+        else:
+            raise BadInput(f"{ascii(word)[:80]} names no field", f"Answer as in: yes {example(fields)}")
+    return values

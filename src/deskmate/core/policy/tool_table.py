@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
-Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "clock", "skill", "plan", "mcp", "web"]
+Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "clock", "skill", "ask", "plan", "mcp", "web"]
 
 
 @frozen
@@ -37,6 +37,8 @@ def _reading(name: str, home: Home) -> ToolTraits:
     return ToolTraits(name, home, reads=True, repeatable=True, overlaps=True)
 
 
+# The user is asked before it runs, and it runs when the user has answered.
+ASK_USER = "AskUser"
 _TABLE = (
     ToolTraits("bash", "base", runs=True),
     _reading("read_file", "base"),
@@ -59,6 +61,7 @@ _TABLE = (
     _reading("CronList", "clock"),
     ToolTraits("CronDelete", "clock", repeatable=True),
     _reading("Skill", "skill"),
+    _reading(ASK_USER, "ask"),
     # Founding and closing a team move folders and take or release a seat, which is more than an append.
     ToolTraits("TeamCreate", "team"),
     ToolTraits("TeamDelete", "team"),
@@ -79,7 +82,7 @@ KNOWN: Mapping[str, ToolTraits] = MappingProxyType(
     }
 )
 
-PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"})
+PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode", ASK_USER})
 
 
 class AgentKind(StrEnum):
@@ -99,11 +102,11 @@ class AgentType(StrEnum):
 
 
 _HOMES: Mapping[AgentKind, frozenset[Home]] = {
-    AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "clock", "skill"}),
+    AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "clock", "skill", "ask"}),
     AgentKind.TEAMMATE: frozenset({"base", "task", "mail", "skill"}),
     AgentKind.SUBAGENT: frozenset({"base", "skill"}),
 }
-_DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background", "clock"})
+_DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background", "clock", "ask"})
 
 
 @cache

@@ -12,7 +12,7 @@ from deskmate.core.agent.open_calls import OpenCall
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import has_tool
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, Verdict, judge, standing_rule
-from deskmate.core.policy.tool_table import KNOWN, TOOLS, AgentKind
+from deskmate.core.policy.tool_table import ASK_USER, KNOWN, TOOLS, AgentKind
 
 
 def asking(view: View, call: OpenCall, reason: str) -> Ask:
@@ -60,12 +60,19 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     if attempt.tool != call.tool and verdict.effect is not Effect.DENY:
         itself = _judged(view, call, Attempt(call.tool, (), inside=True))
         verdict = verdict if itself.effect is Effect.ALLOW else itself
+    if call.allowed is None and _asks_user(view, call) and verdict.effect is Effect.ALLOW:
+        return Verdict(Effect.ASK, "the user is asked")
     if call.allowed is None or verdict.effect is Effect.DENY:
         return verdict
     if call.allowed:
         return Verdict(Effect.ALLOW, call.why)
     words = f": {call.why}" if call.why else ". Do not try it again in another form."
     return Verdict(Effect.DENY, f"The user refused this call{words}")
+
+
+def _asks_user(view: View, call: OpenCall) -> bool:
+    """Tell whether a call is a question that somebody is there to answer."""
+    return call.tool == ASK_USER and view.roster.attended and _mode(view) is not Mode.DONT_ASK
 
 
 def _asked_by_hook(view: View, call: OpenCall, verdict: Verdict) -> Verdict:

@@ -1,4 +1,4 @@
-"""From the text of an agent file to an agent type.
+"""From the text of an agent file, or from JSON, to an agent type.
 
 Such a file is Markdown with front matter, as Claude Code has them in `.claude/agents`. The body is the prompt.
 """
@@ -66,6 +66,30 @@ def read_agent_file(text: str, file: str, *, of_project: bool) -> AgentProfile:
     found = front_matter(text)
     if found is None:
         raise BadInput(f"{file} has no front matter", "Start it with the lines ---, name:, description: and ---.")
+    return _profile(found, file, of_project=of_project, hooks=block_of(text, "hooks"))
+
+
+def read_agents(found: Mapping[str, object], place: str) -> dict[str, AgentProfile]:
+    """Return the agent types that a JSON object describes by name, as for `claude --agents`. Raises BadInput."""
+    types = [_given(name, fields, f"The agent '{name[:80]}' in {place}") for name, fields in found.items()]
+    return {one.name: one for one in types}
+
+
+def _given(name: str, fields: object, where: str) -> AgentProfile:
+    if not isinstance(fields, dict):
+        raise BadInput(f"{where} must be an object with `description` and `prompt`")
+    written = {"name": name}
+    for key, value in fields.items():
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            written[str(key)] = ", ".join(value)
+        elif isinstance(value, str):
+            written[str(key)] = value
+        else:
+            raise BadInput(f"{where}: {ascii(key)[:80]} must be a text or a list of texts")
+    return _profile(FrontMatter(written, written.pop("prompt", "").strip()), where, of_project=False)
+
+
+def _profile(found: FrontMatter, file: str, *, of_project: bool, hooks: str = "") -> AgentProfile:
     for key in found.fields:
         if key in found.repeated and key in _KNOWN:
             raise BadInput(f"{file} has {key} twice", "Delete one of the two lines.")
@@ -89,7 +113,7 @@ def read_agent_file(text: str, file: str, *, of_project: bool) -> AgentProfile:
         file=file,
         of_project=of_project,
         flaws=(*tools.flaws, *_flaws(found.fields)),
-        hooks=block_of(text, "hooks"),
+        hooks=hooks,
     )
 
 

@@ -6,6 +6,7 @@ its kind, and comes from someone who may answer. The first one closes the reques
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -34,12 +35,15 @@ class Shake(StrEnum):
     INPUT = "input"
 
 
+Response: TypeAlias = PlanResponse | ShutdownResponse | PermissionResponse | InputResponse
+
+
 @frozen
 class HandshakeRow:
     """How one handshake works. Empty `asked_by`: any agent. Empty `answered_by`: the agent that was asked."""
 
     request: type[Fact]
-    response: type[PlanResponse | ShutdownResponse | PermissionResponse | InputResponse]
+    response: type[Response]
     asked_by: frozenset[str]
     answered_by: frozenset[str]
 

@@ -132,9 +132,10 @@ class PermissionResponse(Fact):
 
 
 class InputRequest(Fact):
-    """An MCP server asks the user for something during a call: to fill in a form, or to open a link.
+    """The user is asked for something during a call: to fill in a form, or to open a link.
 
-    `content`: the server's words. `call`: the call that waits for the answer. `fields`: of the form. `url`: the link.
+    `server`: the MCP server that asks; empty if its sender asks with AskUser. `content`: what is asked. `call`: the
+    call that waits for the answer. `fields`: of the form. `url`: the link.
     """
 
     type: Literal["input_request"] = "input_request"
@@ -147,7 +148,7 @@ class InputRequest(Fact):
 
 
 class InputResponse(Fact):
-    """A person's answer to a server. `values`: of the form. `content`: why there is none."""
+    """A person's answer. `values`: of the form. `content`: why there is none."""
 
     type: Literal["input_response"] = "input_response"
     request_id: str

@@ -1,8 +1,8 @@
 """What waits for a person's answer.
 
-A member asks by mail: the user for a permission, the lead or the user for approval of a plan. During a call, an MCP
-server asks the user for input. A question is open until its answer is in the asker's mailbox, or its call began or
-ended without one.
+A member asks by mail: the user for a permission or a choice, the lead or the user for approval of a plan. During a
+call, an MCP server asks the user for input. A question is open until its answer is in the asker's mailbox, or its call
+began or ended without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,8 +32,8 @@ class Question:
     """What a member asks: whether it may make exactly this call, or do what its plan says.
 
     `member`: the asker; for a subagent, the id of the call that started it. `rule`: the rule that would allow all calls
-    like it. `input`: what an MCP server asks for during a call of the asker. `team`: the asker's, if the question was
-    in the user's mailbox, which is for all teams of a lead.
+    like it. `input`: what an MCP server asks for during a call of the asker, or the asker itself. `team`: the asker's,
+    if the question was in the user's mailbox, which is for all teams of a lead.
     """
 
     id: str
@@ -52,6 +52,11 @@ class Question:
     def key(self) -> tuple[str, str]:
         """What identifies it, even if a question in another team of the lead has the same id."""
         return self.id, str(self.at)
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the asker itself wants an answer. Nothing is allowed by it, and nothing leaves the team."""
+        return self.input is not None and not self.input.server
 
 
 @frozen

@@ -114,7 +114,7 @@ class _Run:
         """Report how the run ended. Return the exit code."""
         if outcome is not None:
             self._team = outcome.team
-            _print(outcome, model, self._output, self._stdout, _code(outcome))
+            self._print(outcome, model)
         # Wait for the reader of an answer, but not after an interrupt: a reader that stopped would block the exit.
         self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
         if self._stdout.failure:
@@ -123,11 +123,33 @@ class _Run:
         if outcome is not None:
             self._tell(outcome)
             self._hand_over(outcome)
-            return _code(outcome)
+            return self._code(outcome)
         # A reader that closed the output knows that it was cut short.
         if self._stdout.trouble is None:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
         return INTERRUPTED
+
+    def _lacks_result(self, outcome: Outcome) -> bool:
+        return self._request.result is not None and outcome.end == "answered" and not outcome.has_result
+
+    def _code(self, outcome: Outcome) -> int:
+        left = outcome.end == "answered" and outcome.leaves_work
+        return LEFT if left or self._lacks_result(outcome) else EXIT_CODES[outcome.end]
+
+    def _print(self, outcome: Outcome, model: str) -> None:
+        from deskmate.faces.cli.output import json_output
+
+        wants_result = self._request.result is not None
+        result = json_output.of_outcome(outcome, model, self._code(outcome), wants_result=wants_result)
+        if self._output == "json":
+            self._stdout.put(json_output.line(result) + "\n")
+        elif self._output == "stream-json":
+            self._stdout.put(json_output.line({"type": "result", **result}) + "\n")
+        elif wants_result:
+            # The words of the lead are not the answer then.
+            self._stdout.put(json_output.line(outcome.result) + "\n" if outcome.has_result else "")
+        elif text := clean(outcome.text).rstrip():
+            self._stdout.put(text + "\n")
 
     def _hear(self, event: TeamEvent) -> None:
         if isinstance(event, TeamStarted):
@@ -157,11 +179,13 @@ class _Run:
             self._progress.note(
                 f"deskmate: {outcome.reason}\nTo answer it, run: {typed(self._request, '--team', outcome.team)}"
             )
-        elif outcome.end != "answered" or not outcome.text.strip():
+        elif outcome.end != "answered" or not (outcome.text.strip() or outcome.has_result):
             end = "stopped" if outcome.end == "parked" else outcome.end
             what = ": ".join(filter(None, [end, one_line(outcome.reason)]))
             way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
             self._progress.note(f"deskmate: {what}{way_on}")
+        elif self._lacks_result(outcome):
+            self._progress.note(f"deskmate: {one_line(outcome.reason)}{self._way_on()} --json-schema FILE")
         elif outcome.leaves_work:
             self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
 
@@ -207,19 +231,3 @@ def _sum(outcome: Outcome) -> str:
     cost = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
     return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
-
-
-def _code(outcome: Outcome) -> int:
-    return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
-
-
-def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream, code: int) -> None:
-    from deskmate.faces.cli.output import json_output
-
-    result = json_output.of_outcome(outcome, model, code)
-    if output == "json":
-        stdout.put(json_output.line(result) + "\n")
-    elif output == "stream-json":
-        stdout.put(json_output.line({"type": "result", **result}) + "\n")
-    elif text := clean(outcome.text).rstrip():
-        stdout.put(text + "\n")

@@ -90,10 +90,28 @@ def headless_options(command: Command) -> Command:
         "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format of the output."
     )
     for option in (
+        click.option(
+            "--mcp-config",
+            metavar="JSON_OR_FILE",
+            help="Use these MCP servers too, in the format of .mcp.json. They are trusted.",
+        ),
+        click.option(
+            "--agents",
+            metavar="JSON_OR_FILE",
+            help='Use these agent types too, such as \'{"reviewer": {"description": "…", "prompt": "…"}}\'.',
+        ),
+        click.option(
+            "--json-schema",
+            metavar="FILE",
+            help="Demand a result that fits this JSON schema. stdout has it, or `structured_output` in the JSON.",
+        ),
         click.option("-q", "--quiet", is_flag=True, help="Print only warnings and what is left on stderr."),
         click.option("--append-system-prompt", metavar="TEXT", help="Add instructions for the lead of a new team."),
         click.option(
-            "--add-dir", metavar="FOLDER", multiple=True, help="Let commands write in this folder too. Can be repeated."
+            "--add-dir",
+            metavar="FOLDER",
+            multiple=True,
+            help="Let commands write in this folder too. The tools for files stay in the workspace. Can be repeated.",
         ),
         click.option(
             "--network",

@@ -12,7 +12,7 @@ from deskmate.app import Feed, RunRequest
 from deskmate.core.goals import GoalRound
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.status import Parked
-from deskmate.errors import BadInput, BadSettings, Refused
+from deskmate.errors import BadInput, BadSettings, Problem, Refused
 from deskmate.faces.common.command_start import at_terminal
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, warn
@@ -34,10 +34,38 @@ def request_of(
     """Return what was typed as a request. Flags override all other settings. Raises BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
     team_file, until, more = str(given.pop("team_file", "")), _goal(given), _more(given)
-    added = str(given.pop("append_system_prompt", ""))
+    added, files = str(given.pop("append_system_prompt", "")), _files(given)
     settings = app.load(app.environment(), given)
     settings = app.extended(settings, more) if more else settings
-    return RunRequest(workspace, words, team, settings, continues, team_file=team_file, until=until, added=added)
+    if "network" in more:
+        from deskmate.app.parts.given_files import check_hosts
+
+        check_hosts(more["network"])
+    request = RunRequest(workspace, words, team, settings, continues, team_file=team_file, until=until, added=added)
+    return _with_given(request, files) if files else request
+
+
+def _files(given: dict[str, object]) -> dict[str, str]:
+    """Take what is given in files, or as JSON, out of the flags."""
+    found = {name: given.pop(name, None) for name in ("json_schema", "agents", "mcp_config")}
+    return {name: str(value) for name, value in found.items() if value}
+
+
+def _with_given(request: RunRequest, files: Mapping[str, str]) -> RunRequest:
+    """Return the request with what is in these files. Raises BadInput that says what is wrong with one."""
+    from deskmate.app.parts import given_files
+
+    if "mcp_config" in files:
+        request = replace(request, settings=given_files.with_servers(request.settings, files["mcp_config"]))
+    if "agents" in files:
+        types = given_files.agents_of(files["agents"])
+        flaws = [Problem(f"{one.file}: {flaw}") for one in types.values() for flaw in one.flaws]
+        warned = request.settings.model_copy(update={"warnings": (*request.settings.warnings, *flaws)})
+        request = replace(request, types=types, settings=warned)
+    if "json_schema" in files:
+        result = given_files.result_of(files["json_schema"])
+        request = replace(request, lead_tools=(result,), result=result)
+    return request
 
 
 def _more(given: dict[str, object]) -> dict[str, tuple[str, ...]]:

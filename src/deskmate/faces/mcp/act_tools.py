@@ -182,14 +182,19 @@ class AnswerTools:
             Literal["yes", "always", "no"],
             Field(description="always also allows all similar calls from now on or, for a plan, accepts its edits"),
         ],
-        words: Annotated[str, Field(max_length=20_000, description="With no: the reason")] = "",
+        words: Annotated[
+            str,
+            Field(
+                max_length=20_000, description="With no: the reason. With yes to a question with choices: the answer"
+            ),
+        ] = "",
         team: Team = None,
     ) -> Done:
         """Answer a question of a member as the user: may it make this call, or carry out this plan?"""
         id, _, other = id.partition("@")
         seen = await look_at_questions(self._place, team_at(self._place, other or team))
         question = next((one for one in seen.questions if one.id == id), None)
-        if question and question.input and answer != "no":
+        if question and question.input and not question.is_choice and answer != "no":
             raise Refused(
                 "An MCP server asks the user for this, so no client can say yes",
                 f"A person can answer it with: deskmate answer --team {seen.team}",

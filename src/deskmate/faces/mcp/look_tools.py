@@ -276,7 +276,7 @@ def question_result(question: Question) -> shown.ShownQuestion:
     return shown.ShownQuestion(
         id=question.id,
         member=question.member,
-        kind=_KINDS[question.shake],
+        kind="choice" if question.is_choice else _KINDS[question.shake],
         tool=question.tool,
         arguments={name: plain(value, PAGE // (len(arguments) or 1)) for name, value in arguments.items()},
         plan=plain(plan, PAGE),

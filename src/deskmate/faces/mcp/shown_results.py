@@ -55,8 +55,9 @@ class ShownQuestion(ShownResult):
 
     id: str
     member: str
-    kind: Literal["permission", "plan", "input"] = Field(
-        description="input: an MCP server asks the user something. Only a person can say yes to that"
+    kind: Literal["permission", "plan", "choice", "input"] = Field(
+        description="choice: the member itself asks, and the answer is yes with words. "
+        "input: an MCP server asks the user something. Only a person can say yes to that"
     )
     tool: str
     arguments: dict[str, str]

@@ -36,13 +36,15 @@ from deskmate.core.agent.notices import (
     taken,
     teammate_news,
 )
+from deskmate.core.agent.open_calls import OpenCall
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.work_mode import change_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import ASK_USER
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Member
-from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse
+from deskmate.core.team.messages import InputRequest, PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.team.roster_records import PolicySet
 from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, TaskRefused
@@ -53,6 +55,16 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.texts import filled
+
+
+def _question(call: OpenCall, asks: Ask) -> PermissionRequest | InputRequest:
+    if call.tool == ASK_USER:
+        from deskmate.core.user_questions import input_request
+
+        return input_request(call.id, call.arguments)
+    return PermissionRequest(
+        request_id=call.id, tool=call.tool, arguments=dict(call.arguments), reason=asks.reason, rule=asks.rule
+    )
 
 
 class TeamDuties:
@@ -117,10 +129,8 @@ class TeamDuties:
     async def _ask(self, asks: Ask) -> None:
         id_, reason = asks.call, asks.reason
         call = self._transcript.memory.calls[id_]
-        request = PermissionRequest(
-            request_id=id_, tool=call.tool, arguments=dict(call.arguments), reason=reason, rule=asks.rule
-        )
         try:
+            request = _question(call, asks)
             await self._mailbox.send(USER, request, id_=f"ask/{id_}")
         except BadInput as error:
             # For example, it is too large for a message. A call that nobody can be asked about is denied.

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
+from deskmate.core.advice import PlannedTask, board_advice
 from deskmate.core.agent.notices import task_words
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
@@ -142,7 +143,29 @@ class TaskCreate(_BoardTool):
         created = f"Created #{task.id} {role}{one_line(task.subject)}" + (
             f". It waits for {ids(waits)}." if waits else ""
         )
-        return Result("\n".join(filter(None, [created, task_update.untaken(context, task)])))
+        return Result("\n".join(filter(None, [created, task_update.untaken(context, task), _advice(context)])))
+
+
+def _advice(context: ToolContext) -> str:
+    """Return what the board says about parallel work, for a lead that has created the last task of its step."""
+    later = [id_ for id_, call in context.memory.calls.items() if call.tool == "TaskCreate" and not call.began]
+    if context.me.kind is not AgentKind.LEAD or later:
+        return ""
+    board, here = context.board.state, sum(member.here for member in context.roster.teammates)
+    open_ = [
+        PlannedTask(task.id, f"{task.subject}\n{task.description}", task.blocked_by)
+        for task in board.tasks.values()
+        if task.is_open
+    ]
+    return board_advice(open_, here, _paid(context), delegating=context.memory.work_mode.delegating)
+
+
+def _paid(context: ToolContext) -> list[float | None]:
+    """Return what each teammate has cost for each task that it completed; None if a price is not known."""
+    done = [task.owner for task in context.board.state.tasks.values() if task.status is TaskStatus.COMPLETED]
+    mates = {mate.name: done.count(mate.name) for mate in context.roster.teammates}
+    spent = {name: context.spent.get(name) for name, count in mates.items() if count}
+    return [None if one is None or one.unpriced else one.cost / mates[name] for name, one in spent.items()]
 
 
 class TaskGet(_BoardTool):

@@ -133,3 +133,15 @@ def test_a_call_for_a_board_names_the_task_and_the_team_if_it_names_one(
     tool: str, arguments: dict[str, object], label: str
 ) -> None:
     assert call_label(tool, arguments) == label
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        ({"questions": [{"question": "Which?"}, {"question": "When?"}]}, "AskUser Which? When?"),
+        ({"questions": ["Which?", {"question": 1}]}, "AskUser"),
+        ({"questions": "Which?"}, "AskUser"),
+    ],
+)
+def test_a_question_to_the_user_is_what_its_call_is_about(arguments: dict[str, object], label: str) -> None:
+    assert call_label("AskUser", arguments) == label

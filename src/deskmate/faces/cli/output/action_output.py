@@ -51,6 +51,7 @@ def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
 
 
 def _fields(question: Question) -> json_output.Fields:
+    asked = question.input
     return {
         "id": question.id,
         "member": question.member,
@@ -61,6 +62,8 @@ def _fields(question: Question) -> json_output.Fields:
         "reason": question.reason,
         "plan": question.plan,
         "rule": question.rule,
+        "content": asked and asked.content,
+        "fields": [field.model_dump(exclude_none=True) for field in (asked and asked.fields) or ()],
     }
 
 

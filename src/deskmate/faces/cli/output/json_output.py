@@ -15,8 +15,8 @@ Fields: TypeAlias = dict[str, Any]
 _OPEN_TASKS = 20
 
 
-def line(fields: Fields) -> str:
-    """Return an object as one line of ASCII: no encoding can break it, and no terminal obeys it."""
+def line(fields: object) -> str:
+    """Return a value as one line of ASCII: no encoding can break it, and no terminal obeys it."""
     return json.dumps(fields)
 
 
@@ -27,10 +27,11 @@ def _goal(goal: "Goal | None") -> Fields | None:
     return {**fields, "ended": goal.ended or None}
 
 
-def of_outcome(outcome: "Outcome", model: str, code: int) -> Fields:
+def of_outcome(outcome: "Outcome", model: str, code: int, *, wants_result: bool = False) -> Fields:
     """Return the result of a run that ends with an exit code. `unfinished` names the first few open tasks.
 
-    `team` is null if no team was kept, `cost_usd` if a price is not known.
+    `wants_result`: the lead had to submit a result. `team` is null if no team was kept, `cost_usd` if a price is not
+    known.
     """
     left = outcome.unfinished
     return {
@@ -49,6 +50,7 @@ def of_outcome(outcome: "Outcome", model: str, code: int) -> Fields:
         "goal": _goal(outcome.goal),
         "members": [{"name": one.name, "role": one.role, "status": status_word(one.status)} for one in outcome.members],
         "files": list(outcome.files),
+        **({"structured_output": outcome.result} if wants_result else {}),
         "dismissed": list(outcome.dismissed),
         "stopped": [{"id": id_, "command": command} for id_, command in outcome.stopped.items()],
     }

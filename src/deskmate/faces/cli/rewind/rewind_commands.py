@@ -91,6 +91,9 @@ def fork(ctx: click.Context, /, team: str, point: int, new: str | None, model: s
 def compare(ctx: click.Context, /, one: str, other: str, diff: bool, as_json: bool) -> int:
     """Show the results of the teams A and B side by side: answer, cost, time, calls, files.
 
+    The files are those that members edited with their tools for files. What commands changed is not known for each
+    team. --diff shows it.
+
     --diff compares the files of their last checkpoints. For the team that was used last, it takes your files as they
     are now.
     """

@@ -33,7 +33,7 @@ _ROWS: dict[str, Callable[[TeamResult], str]] = {
     "calls": lambda result: f"{result.spent.calls:,}",
     "tokens": lambda result: f"{result.spent.tokens:,}",
     "teammates": lambda result: str(result.members),
-    "files changed": lambda result: str(len(result.files)),
+    "files edited": lambda result: str(len(result.files)),
 }
 
 

@@ -98,7 +98,7 @@ class TypedAnswers:
 
     @property
     def fills_in(self) -> bool:
-        """Whether a form of an MCP server is open, which takes words with a yes."""
+        """Whether a form is open, which takes words with a yes."""
         return any(one.input and one.input.fields for one in self._session.questions)
 
     def _meant(self, asked: "list[Question]") -> "Question":

@@ -73,10 +73,19 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
     if tool in TOOLS and TOOLS[tool].home == "task":
         about = arguments.get("subject") or (_task(arguments) if "taskId" in arguments else "")
         return " ".join(filter(None, [tool, str(about), _team(arguments)]))
+    if tool == "AskUser":
+        return f"{tool} {_asked(arguments)}".rstrip()
     telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
     about = arguments.get("description") if tool == "bash" else None
     return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}".rstrip()
+
+
+def _asked(arguments: Mapping[str, object]) -> str:
+    """Return the questions of a call. What a model wrote may have any shape."""
+    given = arguments.get("questions")
+    questions = [one.get("question") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    return " ".join(one for one in questions if isinstance(one, str))
 
 
 def _asker(arguments: Mapping[str, object]) -> str:

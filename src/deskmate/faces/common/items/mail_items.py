@@ -104,9 +104,9 @@ def title_of(message: Message) -> str:
         case messages.PermissionResponse():
             return f"permission: {_answer(message.approve)}"
         case messages.InputRequest():
-            return f"question of the MCP server {message.server}"
+            return f"question of the MCP server {message.server}" if message.server else "question"
         case messages.InputResponse():
-            return f"to the MCP server: {_answer(message.approve)}"
+            return f"answer: {_answer(message.approve)}"
         case messages.Interrupt():
             return "interrupt"
         case messages.Scheduled(schedule=schedule):

@@ -72,13 +72,15 @@ class QuestionItem:
     @property
     def reason(self) -> str:
         """Why it is asked; empty if that only repeats what the tool does."""
+        if self.question.is_choice:
+            return ""
         if asked := self.question.input:
             return _KEPT if asked.fields is not None else _LINK
         return "" if self.question.reason == edits_files(self.question.tool) else self.question.reason
 
     @property
     def fields(self) -> tuple[FormField, ...]:
-        """The fields of the form of an MCP server, if there is one."""
+        """The fields of the form to fill in, if there is one."""
         return (self.question.input.fields or ()) if self.question.input else ()
 
     @property
@@ -105,6 +107,10 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
         case Shake.INPUT:
             asked = question.input
             assert asked is not None, "it asks for input"
+            if question.is_choice:
+                count = len(asked.fields or ())
+                what = "a question" if count == 1 else f"{count} questions"
+                return QuestionItem(question, f"asks you {what}", what, asked.content[:_SUBJECT_CHARS], None)
             wants = "an answer" if asked.fields is not None else "a page to be opened"
             asks = f"asks for the MCP server {asked.server}, which wants {wants}"
             subject = f"{asked.server}: {asked.content}"[:_SUBJECT_CHARS]
@@ -114,7 +120,8 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
 
 
 def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
-    yield "the server says", asked.content
+    if asked.server:
+        yield "the server says", asked.content
     if asked.url is not None:
         yield "it wants you to open", asked.url
         yield "which leads to", shown_host(asked.url)

@@ -19,7 +19,7 @@ _ALLOW = "allow "
 class AnswerOption:
     """An answer to choose. `for_all`: it answers the whole group. `with_words`: the person is asked for words first.
 
-    `number`: the key that chooses it, the same for every question.
+    `number`: the key that chooses it, the same for every question about what a member may do. `words`: they go with it.
     """
 
     number: int
@@ -27,6 +27,7 @@ class AnswerOption:
     answer: Answer
     for_all: bool = False
     with_words: bool = False
+    words: str = ""
 
 
 def options_of(group: Group) -> list[AnswerOption]:
@@ -34,6 +35,8 @@ def options_of(group: Group) -> list[AnswerOption]:
 
     People answer by habit, so a number never has another meaning. The number of a missing answer is left out.
     """
+    if group[0].is_choice:
+        return _choices(group[0])
     if group[0].input:
         fills_in = bool(group[0].input.fields)
         return [
@@ -54,9 +57,22 @@ def options_of(group: Group) -> list[AnswerOption]:
     return found
 
 
+def _choices(question: Question) -> list[AnswerOption]:
+    """Return the options of a single question, under their numbers. Several questions are answered in one line."""
+    field, *others = question_item(question).fields
+    if others or field.kind == "choices":
+        return [AnswerOption(1, _plain("Answer"), "yes", with_words=True), AnswerOption(3, _plain("No answer"), "no")]
+    last = len(field.choices)
+    options = [AnswerOption(n, _plain(words(one)), "yes", words=str(n)) for n, one in enumerate(field.choices, 1)]
+    own = AnswerOption(last + 1, _plain("Something else"), "yes", with_words=True)
+    return [*options, own, AnswerOption(last + 2, _plain("No answer"), "no")]
+
+
 def placeholder(question: Question | None) -> str:
     """Return what the input for words shows while it is empty."""
     example = question_item(question).example if question else ""
+    if question and question.is_choice and len(question_item(question).fields) == 1:
+        example = f"{example}, or your own words"
     return f"{example or 'What should it do instead?'} (Enter sends, Esc goes back)"
 
 

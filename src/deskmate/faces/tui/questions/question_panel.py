@@ -243,7 +243,7 @@ class QuestionsPanel(Widget):
         for n, question in enumerate(group):
             # The rule is added once. For a plan, `always` adds no rule: it accepts edits, as /mode does.
             rule_added = option.answer == "always" and n and question.shake is not Shake.PLAN
-            self._send(question, "yes" if rule_added else option.answer)
+            self._send(question, "yes" if rule_added else option.answer, option.words)
 
     def _send(self, question: Question, answer: Answer, words: str = "") -> None:
         # The question stays until the session has the answer. A bouncing key must not answer twice.

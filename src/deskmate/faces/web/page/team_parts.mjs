@@ -69,6 +69,19 @@ function FormField({ field, value, fill }) {
     : html`<input value=${value ?? ""} placeholder=${field.default === undefined ? "" : String(field.default)} onInput=${set} />`}</label>`;
 }
 
+// One question of a member: its options, and other words.
+function ChoiceField({ field, value, fill }) {
+  const several = field.kind === "choices", given = several ? value ?? [] : value === undefined ? [] : [value];
+  const picked = given.filter((one) => field.choices.includes(one)), own = given.find((one) => !field.choices.includes(one)) ?? "";
+  const give = (all) => fill(several ? all : all.at(-1));
+  const pick = (one) => give(several ? [...(picked.includes(one) ? picked.filter((other) => other !== one) : [...picked, one]), ...(own ? [own] : [])] : [one]);
+  const say = (words) => give([...(several ? picked : []), ...(words ? [words] : [])]);
+  return html`<fieldset class="field options"><legend>${field.about}</legend>
+    ${field.choices.map((one, n) => html`<label key=${one}><input type=${several ? "checkbox" : "radio"} name=${field.name} checked=${picked.includes(one)} onChange=${() => pick(one)} />
+      <span>${one}${field.notes?.[n] ? html` <small class="soft">${field.notes[n]}</small>` : ""}</span></label>`)}
+    <input value=${own} placeholder=${t("In your own words")} aria-label=${t("In your own words")} onInput=${(event) => say(event.target.value)} /></fieldset>`;
+}
+
 export function Question({ row, answer }) {
   const question = row.value;
   const [words, setWords] = useState("");
@@ -82,9 +95,9 @@ export function Question({ row, answer }) {
     <h2><${Dot} state="asks" />${question.asker} ${question.asks}</h2>
     ${question.reason && html`<p class="soft">${question.reason}</p>`}
     ${question.plan.length > 0 && html`<${Text} body=${question.plan} />`}
-    ${question.arguments.map(([name, value]) => html`<div key=${name} class="argument"><span class="soft">${name}</span><pre class="plain" tabindex="0">${value}</pre></div>`)}
+    ${question.arguments.filter(([name]) => !answer || !question.fields.some((field) => field.free && field.name === name)).map(([name, value]) => html`<div key=${name} class="argument"><span class="soft">${name}</span><pre class="plain" tabindex="0">${value}</pre></div>`)}
     ${question.diff && html`<${Diff} diff=${question.diff} />`}
-    ${answer && question.fields.map((field) => html`<${FormField} key=${field.name} field=${field} value=${values[field.name]} fill=${(value) => fill(field.name, value)} />`)}
+    ${answer && question.fields.map((field) => html`<${field.free ? ChoiceField : FormField} key=${field.name} field=${field} value=${values[field.name]} fill=${(value) => fill(field.name, value)} />`)}
     ${answer && !question.of_server && html`<input value=${words} placeholder=${t("Why not? (optional)")} aria-label=${t("Why not? (optional)")} onInput=${(event) => setWords(event.target.value)} />`}
     ${answer && html`<div class="choices">${question.choices.map((choice) => html`<button key=${choice.answer} class=${choice.answer} disabled=${busy} onClick=${() => give(choice.answer)}>
       ${names[choice.answer]}${choice.effect ? html` <small>${choice.effect}</small>` : ""}</button>`)}</div>`}

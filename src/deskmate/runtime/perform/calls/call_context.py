@@ -14,6 +14,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import InputRequest, InputResponse
 from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.spending import Sum
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
 from deskmate.ports import Background, MemberTree, Workspace
@@ -90,6 +91,11 @@ class CallContext:
             return None
         me = home.roster.state.members[self.me.name]
         return replace(self, me=me, team_state=home, mail=Mailbox(me.name, home.writer, home.roster))
+
+    @property
+    def spent(self) -> Mapping[str, Sum]:
+        """What each member has spent, as last read."""
+        return self.team_state.budget.state.members
 
     @property
     def schedules(self) -> "ScheduleList":
