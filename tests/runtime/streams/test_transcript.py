@@ -88,11 +88,11 @@ async def test_a_long_transcript_takes_less_than_four_times_its_bytes_in_memory(
 
 
 async def test_each_record_has_its_time_and_no_entry_has(team: TeamProcess) -> None:
-    transcript = await live(team)
+    transcript, began = await live(team), team.clock.timestamp()
     team.clock.advance(90)
     await transcript.record(Said(text="Later."))
     times = [item.body["at"] for item in await team.store.read("log/bob") if isinstance(item, Record)]
-    assert times == [times[0]] * len(LIFE) + [times[0] + 90]
+    assert times == [began] * len(LIFE) + [began + 90]
     again = await team.another().transcript("bob")
     assert not any(entry.model_extra for _, entry in (*transcript.entries, *again.entries))
 

@@ -8,5 +8,6 @@ mcp_servers      the MCP servers of a run: which are configured, and how each is
 server_check     an MCP server tried out, and its tools approved
 http_servers     MCP servers over HTTP, and the logins of the user at them
 web_tools        the tools for the web, if the settings give them
+telemetry_parts  what exports a running team to an OpenTelemetry collector
 usable_types     agent types with models that can be used, and which of them are trusted
 """

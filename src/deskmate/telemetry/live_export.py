@@ -1,0 +1,60 @@
+"""The export of a team that runs in this process. It follows the streams, so it needs nothing from the agents."""
+
+import logging
+from typing import NoReturn
+
+import anyio
+
+from deskmate.core.log.names import BOARD, ROSTER, SPEND
+from deskmate.errors import DeskmateError
+from deskmate.ports import Clock, Store
+from deskmate.telemetry.span_export import SpanExport
+
+EVERY_SECONDS = 5.0
+# At the end of a run, and only if the collector has not failed before.
+LAST_SECONDS = 2.0
+_LOG = logging.getLogger(__name__)
+
+
+class LiveExport:
+    """Exports one team for as long as this runs. A collector that does not answer is mentioned once and tried again.
+
+    `place`: where the collector is, for people. `ends_run`: the team runs in this process, so its run is over when
+    this ends.
+    """
+
+    def __init__(self, store: Store, clock: Clock, export: SpanExport, place: str, *, ends_run: bool) -> None:
+        self._store, self._clock, self._span_export, self._place, self._ends_run = store, clock, export, place, ends_run
+        self._failed, self._warned = False, False
+
+    async def keep(self) -> NoReturn:
+        """Export what is new, for as long as this runs, and once more at its end."""
+        try:
+            while True:
+                await self._export()
+                await self._clock.sleep(EVERY_SECONDS)
+                projection = await self._span_export.reader.begin()
+                await self._store.changed({name: projection.number_of(name) for name in (ROSTER, BOARD, SPEND)})
+        finally:
+            if not self._failed:
+                with anyio.move_on_after(LAST_SECONDS, shield=True):
+                    await self._export(over=self._ends_run)
+
+    async def _export(self, *, over: bool = False) -> None:
+        try:
+            await self._span_export.export(self._clock.timestamp(), over=over)
+            self._failed = False
+            self._mention(self._span_export.metrics_failure)
+        except (OSError, DeskmateError) as error:
+            self._failed = True
+            self._mention(str(error))
+
+    def _mention(self, why: str) -> None:
+        if why and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "Telemetry does not reach %s: %s. The team goes on, and this is tried again. "
+                "To send everything later, run: deskmate telemetry",
+                self._place,
+                why.rstrip("."),
+            )
