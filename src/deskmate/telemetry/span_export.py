@@ -39,7 +39,7 @@ class Sender(Protocol):
 class SpanExport:
     """Sends what is new in a team. `make`, `load`: return what sends, and what was sent before; both may block.
 
-    `sent`: how many spans were sent so far. `metrics_failure`: why metrics were not accepted, empty if they were.
+    `batch`: how many spans are sent at once. `sent`: how many spans were sent so far. `metrics_failure`: why metrics were not accepted, empty if they were.
     """
 
     def __init__(
@@ -47,8 +47,9 @@ class SpanExport:
         reader: TeamReader,
         make: Callable[[TeamIdentity], Sender],
         load: Callable[[TeamIdentity], ExportPositions],
+        batch: int = BATCH,
     ) -> None:
-        self._reader, self._make, self._load = reader, make, load
+        self._reader, self._make, self._load, self._batch = reader, make, load, batch
         self._tools: tuple[Sender, ExportPositions] | None = None
         self._waiting: list[FinishedSpan] = []
         self.sent, self.metrics_failure = 0, ""
@@ -57,6 +58,11 @@ class SpanExport:
     def reader(self) -> TeamReader:
         """What reads the team."""
         return self._reader
+
+    @property
+    def waiting(self) -> int:
+        """How many spans were read and not sent."""
+        return len(self._waiting)
 
     async def export(self, now: float, *, over: bool = False, unfinished: bool = False) -> None:
         """Send what is new, and the metrics. Raises NotSent, StoreError or OSError, and may be called again.
@@ -69,7 +75,7 @@ class SpanExport:
         async with aclosing(self._reader.news()) as news:
             async for spans in news:
                 self._waiting += [span for span in spans if not positions.has(span)]
-                await self._send(sender, upto=BATCH - 1)
+                await self._send(sender, upto=self._batch - 1)
         projection = self._reader.projection
         ended = closing(projection, unfinished=unfinished) if over else []
         self._waiting += [span for span in ended if span.span_id not in positions.closed]
@@ -88,7 +94,7 @@ class SpanExport:
     async def _send(self, sender: Sender, upto: int) -> None:
         """Send waiting spans in batches until at most `upto` wait."""
         while len(self._waiting) > upto:
-            batch = self._waiting[:BATCH]
+            batch = self._waiting[: self._batch]
             if failure := await on_own_thread(lambda batch=batch: sender.send_spans(batch)):  # type: ignore[misc]
                 raise NotSent(failure)
             del self._waiting[: len(batch)]
