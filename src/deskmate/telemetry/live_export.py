@@ -37,8 +37,10 @@ class LiveExport:
                 await self._store.changed({name: projection.number_of(name) for name in (ROSTER, BOARD, SPEND)})
         finally:
             if not self._failed:
-                with anyio.move_on_after(LAST_SECONDS, shield=True):
+                with anyio.move_on_after(LAST_SECONDS, shield=True) as scope:
                     await self._export(over=self._ends_run)
+                if scope.cancelled_caught:
+                    self._mention("it does not answer in time")
 
     async def _export(self, *, over: bool = False) -> None:
         try:
