@@ -39,7 +39,8 @@ class Sender(Protocol):
 class SpanExport:
     """Sends what is new in a team. `make`, `load`: return what sends, and what was sent before; both may block.
 
-    `batch`: how many spans are sent at once. `sent`: how many spans were sent so far. `metrics_failure`: why metrics were not accepted, empty if they were.
+    `batch`: how many spans are sent at once. `sent`: how many spans were sent so far. `metrics_failure`: why metrics
+    were not accepted, empty if they were.
     """
 
     def __init__(

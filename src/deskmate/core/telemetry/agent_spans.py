@@ -44,6 +44,7 @@ from deskmate.core.telemetry.usage_facts import (
     ContentChoice,
     finish_reason,
     input_messages,
+    model_attributes,
     output_messages,
     usage_attributes,
     usage_in,
@@ -61,7 +62,7 @@ class OpenTurn:
     number: int
     start: float
     links: tuple[SpanLink, ...] = ()
-    usage: CallUsage = CallUsage()
+    model: str = ""
     calls: int = 0
     tasks: tuple[int, ...] = ()
     heard: tuple[Envelope, ...] = ()
@@ -224,7 +225,8 @@ class _Step:
             return
         attributes: dict[str, AttributeValue] = {
             names.OPERATION: "invoke_agent",
-            **usage_attributes(turn.usage),
+            # Tokens and cost are only on model calls, so that nobody who adds up all spans counts them twice.
+            **model_attributes(turn.model),
             names.TURN_CALLS: turn.calls,
             **({names.UNFINISHED: True} if end == "unfinished" else {names.TURN_END: end}),
             **({names.TASKS: turn.tasks} if turn.tasks else {}),
@@ -266,7 +268,7 @@ class _Step:
         end = self.trace.at
         start = self._before if usage.seconds is None else end - usage.seconds
         self._open_turn(start=start)
-        self._change_turn(lambda turn: replace(turn, usage=turn.usage.plus(usage), calls=turn.calls + 1))
+        self._change_turn(lambda turn: replace(turn, model=usage.model, calls=turn.calls + 1))
         attributes = {names.OPERATION: "chat", **usage_attributes(usage), **more}
         if model := attributes.get(names.REQUEST_MODEL):
             attributes[names.RESPONSE_MODEL] = model

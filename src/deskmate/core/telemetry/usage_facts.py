@@ -53,18 +53,6 @@ class CallUsage:
         """All tokens of the prompt."""
         return self.input + self.cache_read + self.cache_write
 
-    def plus(self, other: "CallUsage") -> "CallUsage":
-        """Return the sum of both, with the model of the later one."""
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return CallUsage(
-            model=other.model,
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-            cost=sum(costs) if costs else None,
-        )
-
 
 def usage_in(usage: Mapping[str, Any]) -> CallUsage:
     """Return the usage of an entry. What is missing or of the wrong kind counts nothing."""
