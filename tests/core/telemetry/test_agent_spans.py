@@ -72,7 +72,7 @@ def line(span: FinishedSpan) -> str:
 
 
 def test_a_turn_has_its_model_calls_and_tool_calls_inside() -> None:
-    begun = [heard(Plain(content="hi")), Said(calls=(LOOK,), usage={**USED, "seconds": 4.0})]
+    begun: list[Entry] = [heard(Plain(content="hi")), Said(calls=(LOOK,), usage={**USED, "seconds": 4.0})]
     _, spans = followed(
         *begun, Began(calls=("bob:2.0",)), Did(call="bob:2.0", text="a"), Said(text="Done.", usage=USED)
     )
@@ -127,8 +127,8 @@ def test_what_leads_to_no_model_call_leaves_no_span(entries: list[Entry]) -> Non
 
 
 def test_an_interrupted_turn_does_not_reach_into_the_next_one() -> None:
-    first = [heard(Plain(content="hi")), Said(text="a", unfinished=True), heard(Interrupt(), id_="user:2")]
-    second = [heard(Plain(content="go on"), id_="user:3"), Said(text="Done.")]
+    first: list[Entry] = [heard(Plain(content="hi")), Said(text="a", unfinished=True), heard(Interrupt(), id_="user:2")]
+    second: list[Entry] = [heard(Plain(content="go on"), id_="user:3"), Said(text="Done.")]
     turns = [one for one in played(*first, *second) if one.startswith("invoke_agent")]
     assert turns == ["invoke_agent bob 10-30 interrupted", "invoke_agent bob 40-50 answered"]
 
@@ -140,21 +140,27 @@ def test_a_subagent_belongs_to_the_call_that_started_it_and_is_complete_once_tha
         Did(call="bob:1.0", text="found"),
         Did(call="bob:1.1", text="it runs", background="a7"),
     )
-    assert (trace.subagents, trace.ended_subagents) == ({"bob:1.0", "bob:1.1"}, {"bob:1.0"})
+    both = frozenset({"bob:1.0", "bob:1.1"})
+    assert (trace.subagents, trace.ended_subagents) == (both, frozenset({"bob:1.0"}))
     after, _ = follow_agent(trace, Record(5, {**Ended(background="a7", status="done").body(), "at": 9e3}), context())
-    assert after.ended_subagents == {"bob:1.0", "bob:1.1"}
+    assert after.ended_subagents == both
     _, spans = followed(Started(name="bob:1.0", prompt="Look."), Said(text="found"), member="bob:1.0")
     assert spans[-1].parent_id == TEAM.call_span("bob:1.0")
     assert spans[-1].attributes[names.AGENT_KIND] == "subagent"
 
 
 def test_records_without_times_get_those_of_the_mail_before_them() -> None:
-    entries = [heard(Plain(content="hi"), at=BEGAN + 7), Said(text="Done.", usage=USED)]
+    entries: list[Entry] = [heard(Plain(content="hi"), at=BEGAN + 7), Said(text="Done.", usage=USED)]
     assert played(*entries, timed=False) == ["chat flash 7-7", "invoke_agent bob 7-7 answered"]
 
 
 def test_a_fork_does_not_export_what_it_copied() -> None:
-    entries = [Said(calls=(LOOK,)), Did(call="lead:1.0", text="a"), heard(Plain(content="hi")), Said(text="Done.")]
+    entries: list[Entry] = [
+        Said(calls=(LOOK,)),
+        Did(call="lead:1.0", text="a"),
+        heard(Plain(content="hi")),
+        Said(text="Done."),
+    ]
     assert played(*entries, member="lead", copied=1) == ["chat 30-40", "invoke_agent lead 30-40 answered"]
 
 
@@ -170,7 +176,10 @@ def test_what_cannot_be_read_is_passed_over() -> None:
 @pytest.mark.behaviour("telemetry")
 def test_texts_are_exported_only_on_request_and_then_short_and_without_secrets() -> None:
     secret = Call(tool="bash", arguments={"command": f"login {SECRET}"})
-    story = [heard(Plain(content=f"the word is {SECRET}")), Said(text=f"{SECRET} " + "x" * 9000, calls=(secret,))]
+    story: list[Entry] = [
+        heard(Plain(content=f"the word is {SECRET}")),
+        Said(text=f"{SECRET} " + "x" * 9000, calls=(secret,)),
+    ]
     story += [Began(calls=("bob:2.0",)), Did(call="bob:2.0", text=f"{SECRET} and {SECRET}"), Said(text="Done.")]
     _, silent = followed(*story)
     assert not any(set(span.attributes) & set(names.CONTENT) for span in silent)
@@ -183,7 +192,7 @@ def test_texts_are_exported_only_on_request_and_then_short_and_without_secrets()
 
 
 def test_every_attribute_of_a_span_is_in_the_table() -> None:
-    story = [heard(Plain(content="hi")), Took(task=1, epoch=1, text="#1"), Said(text="Done.", usage=USED)]
+    story: list[Entry] = [heard(Plain(content="hi")), Took(task=1, epoch=1, text="#1"), Said(text="Done.", usage=USED)]
     _, spans = followed(*story, content=ContentChoice(True))
     known = {**names.ATTRIBUTES, **names.CONTENT}
     assert {key for span in spans for key in span.attributes} <= set(known)

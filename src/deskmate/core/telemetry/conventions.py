@@ -134,7 +134,7 @@ OPERATION_DURATION = MetricDefinition(
     tuple(round(0.01 * 2**power, 2) for power in range(14)),
 )
 MODEL_COST = MetricDefinition(
-    "deskmate.model.cost", "USD", "counter", "what model calls cost, as far as prices are known", _BY_MODEL
+    "deskmate.model.cost", "{USD}", "counter", "what model calls cost, as far as prices are known", _BY_MODEL
 )
 TEAM_TASKS = MetricDefinition("deskmate.tasks", "{task}", "gauge", "tasks on the board", (TEAM, TASK_STATUS))
 TEAM_MEMBERS = MetricDefinition("deskmate.members", "{member}", "gauge", "members of the team", (TEAM, MEMBER_STATUS))

@@ -103,4 +103,4 @@ def _line(span: FinishedSpan) -> str:
         facts.append(f"${cost:.4f}")
     facts += [f"caused by {link.message}" for link in span.links]
     facts += [span.error] if span.error else []
-    return one_line(f"{span.name}  {', '.join(facts)}")
+    return one_line(f"{span.name}: {', '.join(facts)}")
