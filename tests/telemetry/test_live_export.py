@@ -15,6 +15,7 @@ from deskmate.telemetry import live_export
 from deskmate.testing import Asked, Say, Scenario
 from deskmate.testing.team_scripts import in_turn, run_command, send_mail
 from deskmate.trust.folders import open_store
+from tests.scenarios.team.test_founded_team import script
 from tests.telemetry.collector import Collector, attributes, collecting
 from tests.telemetry.team_story import GOAL, WORDS, answer, in_order, streams_in, whole
 
@@ -101,6 +102,16 @@ async def test_a_collector_that_never_answers_does_not_keep_a_run_from_ending(
     assert [one.levelname for one in caplog.records if one.name == live_export.__name__] == ["WARNING"]
 
 
+async def test_a_variable_that_the_sdk_cannot_read_does_not_fail_a_run(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Scenario(tmp_path, answer) as team:
+        environment().update({ENDPOINT: collector.url, "OTEL_EXPORTER_OTLP_TIMEOUT": "soon"})
+        run = await team.run(GOAL)
+    assert run.outcome.end == "answered"
+    assert [one.levelname for one in caplog.records if one.name == live_export.__name__] == ["WARNING"]
+
+
 async def test_nothing_that_was_said_leaves_this_machine_by_default(tmp_path: Path, collector: Collector) -> None:
     async with Scenario(tmp_path, answer) as team:
         environment()[ENDPOINT] = collector.url
@@ -141,6 +152,20 @@ async def test_a_teammate_in_a_process_of_its_own_is_exported_too(tmp_path: Path
         await team.run(GOAL)
     assert set(collector.spans) == await spans_of(team)
     assert collector.names["invoke_agent alice"] >= 1
+
+
+async def test_a_team_that_the_lead_founds_and_closes_is_in_the_same_trace(
+    tmp_path: Path, collector: Collector
+) -> None:
+    async with Scenario(tmp_path, script) as team:
+        environment()[ENDPOINT] = collector.url
+        await team.run("Build the web page.")
+    spans = collector.spans
+    assert len({span.trace_id for span in spans.values()}) == 1
+    assert {span.parent_span_id.hex() for span in spans.values()} - {""} <= set(spans)
+    assert {"invoke_workflow main", "invoke_workflow web", "invoke_agent wendy"} <= set(collector.names)
+    caused = {spans[link.span_id.hex()].name for span in spans.values() for link in span.links}
+    assert caused == {"execute_tool SendMessage"}
 
 
 _RUN = """

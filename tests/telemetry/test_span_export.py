@@ -30,6 +30,8 @@ class Receiver:
         self.metrics: Sequence[Measured] = ()
         self.refuses, self.kills = "", -1
 
+    trouble = ""
+
     def send_spans(self, spans: Sequence[FinishedSpan]) -> str:
         if self.refuses:
             return self.refuses

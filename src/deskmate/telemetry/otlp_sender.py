@@ -5,6 +5,7 @@ Spans have the ids of the projection, not random ones. All spans are sent: to ke
 """
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ _LOGGERS = tuple(
     for name in ("trace_exporter", "metric_exporter")
 )
 _MOST_CHARS = 300
+_OF_SYSTEM = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 Data: TypeAlias = Histogram | Sum | Gauge
 
@@ -57,6 +59,9 @@ class OtlpSender:
         self._identity, self._spans, self._metrics = identity, spans, metrics
         self._resource = _resource(identity)
         self._ids, self._ended = _GivenIds(), _Ended()
+        self._complaints: _Complaints | None = None
+        # A cancelled export may still be sending on its thread.
+        self._making = threading.Lock()
         provider = TracerProvider(
             sampler=ALWAYS_ON, resource=self._resource, shutdown_on_exit=False, id_generator=self._ids
         )
@@ -72,8 +77,10 @@ class OtlpSender:
         """Send spans. Return why that failed, empty if it did not."""
         if self._spans is None or not spans:
             return ""
-        with _captured() as complaints:
-            result = self._spans.export(self._made(spans))
+        with self._making:
+            made = self._made(spans)
+        with self._captured() as complaints:
+            result = self._spans.export(made)
         return "" if result is SpanExportResult.SUCCESS else complaints.text
 
     def _made(self, spans: Sequence[FinishedSpan]) -> list[ReadableSpan]:
@@ -111,9 +118,26 @@ class OtlpSender:
         times = _nanoseconds(self._identity.founded), _nanoseconds(at)
         made = [_metric(one, *times) for one in metrics if one.points]
         scope = ScopeMetrics(InstrumentationScope(SCOPE, version("deskmate")), made, "")
-        with _captured() as complaints:
+        with self._captured() as complaints:
             result = self._metrics.export(MetricsData([ResourceMetrics(self._resource, [scope], "")]))
         return "" if result is MetricExportResult.SUCCESS else complaints.text
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong with what is being sent now, before all tries are over. Empty if nothing did."""
+        return self._complaints.first if self._complaints else ""
+
+    @contextmanager
+    def _captured(self) -> Iterator["_Complaints"]:
+        complaints = self._complaints = _Complaints()
+        for logger in _LOGGERS:
+            logger.addFilter(complaints)
+        try:
+            yield complaints
+        finally:
+            self._complaints = None
+            for logger in _LOGGERS:
+                logger.removeFilter(complaints)
 
 
 def _resource(identity: TeamIdentity) -> Resource:
@@ -197,34 +221,28 @@ def _histogram_point(point: MetricPoint, bounds: tuple[float, ...], begin: int, 
 # -- what the exporters log -----------------------------------------------------------------------
 
 
+def _reason_in(message: str) -> str:
+    """Return the reason of the system in a message that quotes every layer above it, else the message."""
+    found = _OF_SYSTEM.search(message)
+    return found[1] if found else message[:_MOST_CHARS]
+
+
 class _Complaints(logging.Filter):
     """Takes what the exporters log on this thread out of the log. Their first words say why an export failed."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._first = ""
+        self.first = ""
         self._thread = threading.get_ident()
 
     @property
     def text(self) -> str:
         """Why an export failed."""
-        return self._first or "the collector did not accept it"
+        return self.first or "the collector did not accept it"
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is logged: only those of other threads."""
         if threading.get_ident() != self._thread:
             return True
-        self._first = self._first or record.getMessage()[:_MOST_CHARS]
+        self.first = self.first or _reason_in(record.getMessage())
         return False
-
-
-@contextmanager
-def _captured() -> Iterator[_Complaints]:
-    complaints = _Complaints()
-    for logger in _LOGGERS:
-        logger.addFilter(complaints)
-    try:
-        yield complaints
-    finally:
-        for logger in _LOGGERS:
-            logger.removeFilter(complaints)

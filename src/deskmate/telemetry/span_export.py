@@ -29,6 +29,10 @@ class NotSent(DeskmateError):
 class Sender(Protocol):
     """Something that sends spans and metrics. Both block, and return why they failed, empty if they did not."""
 
+    @property
+    def trouble(self) -> str:
+        """What went wrong with what is being sent now, before all tries are over. Empty if nothing did."""
+
     def send_spans(self, spans: Sequence[FinishedSpan]) -> str:
         """Send spans."""
 
@@ -59,6 +63,11 @@ class SpanExport:
     def reader(self) -> TeamReader:
         """What reads the team."""
         return self._reader
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong with what is being sent now, empty if nothing did."""
+        return self._tools[0].trouble if self._tools else ""
 
     @property
     def waiting(self) -> int:

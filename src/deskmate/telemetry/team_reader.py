@@ -32,6 +32,10 @@ class TeamReader:
         assert self._projection is not None, "begin was called"
         return self._projection
 
+    def number_of(self, stream: str) -> int:
+        """Return the number of the last record of a stream that was taken in."""
+        return self._projection.number_of(stream) if self._projection else 0
+
     async def begin(self) -> Projection:
         """Find out which team this is, unless that is known. Return the projection."""
         if self._projection is None:

@@ -195,8 +195,10 @@ class _Step:
     def _hear(self, entry: Heard) -> None:
         heard = [one for one in map(read_envelope, entry.mail) if not isinstance(one, Foreign)]
         self._open_turn(wanted=any(wakes(one.message) for one in heard))
+        # A lead that works in a named team hears its members there, and they have their transcripts there.
+        team = entry.box.partition("@")[2]
         links = tuple(
-            SpanLink(self._context.identity.call_span(call), one.id)
+            SpanLink(self._context.identity.call_span(call, team), one.id)
             for one in heard
             if one.sender != USER and (call := calling(one.id))
         )

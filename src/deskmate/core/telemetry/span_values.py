@@ -35,14 +35,17 @@ class TeamIdentity:
         """The id of the one trace that all members of a lead's teams share."""
         return _hashed(16, self.seed)
 
-    def span_id(self, stream: str, part: int | str) -> int:
-        """Return the id of the span that is named after a part of a stream: a record, or a call in it."""
-        return _hashed(8, self.seed, self._team_of(stream), stream, str(part))
+    def span_id(self, stream: str, part: int | str, team: str = "") -> int:
+        """Return the id of the span that is named after a part of a stream: a record, or a call in it.
 
-    def call_span(self, call: str) -> int:
-        """Return the id of the span of a call."""
+        `team`: another team of the same lead, if the stream is there.
+        """
+        return _hashed(8, self.seed, team or self._team_of(stream), stream, str(part))
+
+    def call_span(self, call: str, team: str = "") -> int:
+        """Return the id of the span of a call. `team`: as in `span_id`."""
         member, _, place = call.rpartition(":")
-        return self.span_id(log(member), place)
+        return self.span_id(log(member), place, team)
 
     def caused_by(self, cause: str | None) -> int | None:
         """Return the span of the call that caused a record, None if no call did."""

@@ -45,6 +45,8 @@ class _Printer:
         self._output_stream, self._as_json, self._at_once = output_stream, as_json, at_once
         self._kept: list[FinishedSpan] = []
 
+    trouble = ""
+
     def send_spans(self, spans: Sequence[FinishedSpan]) -> str:
         if self._as_json:
             self._put([json_output.line(_fields(span)) for span in spans])
