@@ -7,14 +7,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from deskmate.app import environment
+from deskmate.core.team.roster_records import TeamFounded
 from deskmate.core.telemetry import conventions as names
+from deskmate.core.telemetry.span_values import TeamIdentity
+from deskmate.core.telemetry.usage_facts import NO_CONTENT
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.telemetry import live_export
-from deskmate.testing import Asked, Say, Scenario
+from deskmate.telemetry.export_positions import ExportPositions
+from deskmate.telemetry.span_export import Sender, SpanExport
+from deskmate.telemetry.team_reader import TeamReader
+from deskmate.testing import Asked, FakeClock, Say, Scenario
 from deskmate.testing.team_scripts import in_turn, run_command, send_mail
 from deskmate.trust.folders import open_store
+from tests.runtime.team_process import until
 from tests.scenarios.team.test_founded_team import script
 from tests.telemetry.collector import Collector, attributes, collecting
 from tests.telemetry.team_story import GOAL, WORDS, answer, in_order, streams_in, whole
@@ -102,14 +111,22 @@ async def test_a_collector_that_never_answers_does_not_keep_a_run_from_ending(
     assert [one.levelname for one in caplog.records if one.name == live_export.__name__] == ["WARNING"]
 
 
-async def test_a_variable_that_the_sdk_cannot_read_does_not_fail_a_run(
-    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with Scenario(tmp_path, answer) as team:
-        environment().update({ENDPOINT: collector.url, "OTEL_EXPORTER_OTLP_TIMEOUT": "soon"})
-        run = await team.run(GOAL)
-    assert run.outcome.end == "answered"
-    assert [one.levelname for one in caplog.records if one.name == live_export.__name__] == ["WARNING"]
+async def test_no_error_of_the_sdk_ends_what_keeps_the_team(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def make(identity: TeamIdentity) -> Sender:
+        raise ValueError("OTEL_EXPORTER_OTLP_TIMEOUT is no number")
+
+    store, clock = MemoryStore(), FakeClock()
+    await store.append("roster", {**TeamFounded(team="main", at=1.0).body(), "run": "x", "ord": 1})
+    export = SpanExport(TeamReader(store, NO_CONTENT, sync=True), make, lambda identity: ExportPositions())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live_export.LiveExport(store, clock, export, "http://here", ends_run=True).keep)
+        for number in range(3):
+            await until(lambda: clock.sleeping == 1)
+            clock.advance(live_export.EVERY_SECONDS)
+            await store.append("spend", {"type": "spent", "run": "x", "ord": number + 2})
+        tasks.cancel_scope.cancel()
+    [warning] = [one.getMessage() for one in caplog.records if one.name == live_export.__name__]
+    assert "http://here: ValueError: OTEL_EXPORTER_OTLP_TIMEOUT is no number." in warning
 
 
 async def test_nothing_that_was_said_leaves_this_machine_by_default(tmp_path: Path, collector: Collector) -> None:
