@@ -82,9 +82,11 @@ def test_a_team_is_sent_to_the_collector_as_often_as_wanted_with_the_same_ids(pl
         with_collector = {**env, ENDPOINT: collector.url}
         for _ in range(2):
             ended = at(place, "telemetry", env=with_collector)
-            assert (ended.code, ended.stdout) == (0, f"sent 5 spans of team main to {collector.url}\n")
+            assert (ended.code, ended.stdout) == (0, f"sent 5 spans and metrics of team main to {collector.url}\n")
         assert (len(collector.spans), set(collector.times.values())) == (5, {2})
         assert "deskmate.members" in collector.metrics
+        alone = at(place, "telemetry", env={**with_collector, "OTEL_METRICS_EXPORTER": "none"})
+        assert alone.stdout == f"sent 5 spans of team main to {collector.url}\n"
         collector.status = 404
         refused = at(place, "telemetry", env=with_collector)
     assert refused.code != 0
@@ -96,7 +98,19 @@ def test_it_is_refused_if_it_is_switched_off_or_there_is_no_such_team(place: Pat
     assert (off.code, "OTEL_SDK_DISABLED" in off.stderr) == (2, True)
     assert at(place, "telemetry", "--console", env={**env, "OTEL_SDK_DISABLED": "true"}).code == 0
     assert at(place, "telemetry", "nobody", env=env).code != 0
+    none = {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
+    assert at(place, "telemetry", env={**env, **none}).code == 2
     assert at(place, "telemetry", "--console", "--json", env=env).code == 2
+
+
+def test_damage_is_reported_and_the_rest_is_shown(place: Path, env: Env) -> None:
+    file = place / ".teams/main/lead_transcript.jsonl"
+    lines = file.read_bytes().split(b"\n")
+    file.write_bytes(b"\n".join([lines[0], b"x" + lines[1], *lines[2:]]))
+    ended = at(place, "telemetry", "--console", env=env)
+    assert ended.code == 3
+    assert "damaged" in ended.stderr
+    assert ended.stdout.count("chat gpt-5.5") == 1
 
 
 def test_the_doctor_says_where_telemetry_goes(place: Path, env: Env) -> None:

@@ -46,16 +46,18 @@ def _sender_of(identity: TeamIdentity, choice: TelemetryChoice) -> Sender:
 
 @frozen
 class TeamExported:
-    """What was exported of a team. `place`: where to. `runs`: a process runs it, so some spans have not ended yet.
+    """What was exported of a team. `place`: where to. `metrics`: whether its metrics were.
 
-    `metrics_failure`: why its metrics were not accepted, empty if they were.
+    `metrics_failure`: why they were not accepted, empty if they were. `runs`: a process runs it, so some spans have not
+    ended yet.
     """
 
     team: str
     place: str
     spans: int
-    runs: bool
+    metrics: bool
     metrics_failure: str
+    runs: bool
     damage: tuple[str, ...]
 
 
@@ -64,6 +66,10 @@ def check_collector() -> str:
     choice = telemetry_choice(environment())
     if choice.disabled:
         raise BadSettings("OTEL_SDK_DISABLED is true, so nothing is exported", "Unset it, or print spans: --console")
+    if not (choice.spans or choice.metrics):
+        raise BadSettings(
+            "OTEL_TRACES_EXPORTER and the other variables leave nothing to export", "Unset them, or print: --console"
+        )
     if not has_telemetry():
         command = Installation.current().command_for("all", "telemetry")
         raise BadSettings("The packages for telemetry are not installed", f"To install them, run: {command}")
@@ -94,8 +100,18 @@ async def export_team(folder: Path | None, team: str | None, sender: Sender | No
             raise NotSent(f"The collector at {choice.place} did not take the spans: {error}", hint) from error
         if follows:
             await _follow(store, export, choice.place)
-        roster = reading.roster()
-    return TeamExported(roster.team, choice.place, export.sent, runs, export.metrics_failure, reading.damage)
+        for stream in reader.projection.numbers:
+            # Notes what is damaged, and so is in no span.
+            reading.items(stream)
+    return TeamExported(
+        team=reading.team,
+        place=choice.place,
+        spans=export.sent if choice.spans else 0,
+        metrics=choice.metrics and not export.metrics_failure,
+        metrics_failure=export.metrics_failure,
+        runs=runs,
+        damage=reading.damage,
+    )
 
 
 async def _follow(store: Store, export: SpanExport, place: str) -> None:

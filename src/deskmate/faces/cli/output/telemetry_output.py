@@ -1,5 +1,6 @@
 """What telemetry prints: that spans were sent, or the spans themselves."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import Literal, TypeAlias
 
 import anyio
 
-from deskmate.app.parts.telemetry_parts import check_collector, export_team
+from deskmate.app.parts.telemetry_parts import TeamExported, check_collector, export_team
 from deskmate.core.telemetry.conventions import COST, INPUT_TOKENS, OUTPUT_TOKENS
 from deskmate.core.telemetry.span_values import FinishedSpan
 from deskmate.core.telemetry.team_metrics import Measured
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.exit_codes import UNUSABLE
 from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, put, warn
@@ -23,19 +25,37 @@ Form: TypeAlias = Literal["collector", "tree", "json"]
 def telemetry(folder: Path | None, team: str | None, form: Form, *, follows: bool) -> int:
     """Send the spans of a team, or print them. With `follows`, also what is new, until Ctrl-C."""
     place = check_collector() if form == "collector" else ""
-    with logging_to(note), OutputStream(sys.stdout) as output_stream:
-        printer = None if form == "collector" else _Printer(output_stream, as_json=form == "json", at_once=follows)
+    with logging_to(note):
         if follows and place:
             note(f"deskmate: exporting to {place} until you press Ctrl-C")
-        exported = anyio.run(lambda: export_team(folder, team, printer, follows=follows))
-        if printer is not None:
-            printer.finish()
+        exported, failure = anyio.run(_exported, folder, team, form, follows)
+    if failure:
+        warn(f"cannot write to stdout: {failure}")
+        return UNUSABLE
+    if exported is None:
+        return 0
     if exported.metrics_failure:
         warn(f"the metrics were not sent: {exported.metrics_failure}. Without metrics: OTEL_METRICS_EXPORTER=none")
     if exported.runs:
         warn(f"team '{exported.team}' runs, and spans that have not ended yet are left out. To send them too: --follow")
-    sent = f"sent {exported.spans:,} spans of team {exported.team} to {exported.place}"
+    what = f"{exported.spans:,} spans{' and metrics' if exported.metrics else ''}"
+    sent = f"sent {what} of team {exported.team} to {exported.place}"
     return put([sent] if form == "collector" else [], exported.damage)
+
+
+async def _exported(
+    folder: Path | None, team: str | None, form: Form, follows: bool
+) -> tuple[TeamExported | None, str]:
+    """Return what was exported, None if nobody reads the output any more, and why it could not be written."""
+    loop, exported = asyncio.get_running_loop(), None
+    with anyio.CancelScope() as scope:
+        with OutputStream(sys.stdout, lambda: loop.call_soon_threadsafe(scope.cancel)) as output_stream:
+            as_json = form == "json"
+            printer = None if form == "collector" else _Printer(output_stream, as_json=as_json, at_once=follows)
+            exported = await export_team(folder, team, printer, follows=follows)
+            if printer is not None:
+                printer.finish()
+    return exported, output_stream.failure
 
 
 class _Printer:
