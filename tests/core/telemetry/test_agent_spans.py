@@ -126,6 +126,19 @@ def test_what_leads_to_no_model_call_leaves_no_span(entries: list[Entry]) -> Non
     assert played(*entries) == []
 
 
+def test_a_summary_that_a_person_wanted_in_between_is_a_turn_of_its_own() -> None:
+    entries: list[Entry] = [Compacted(upto=1, summary="s", usage=USED), heard(Plain(content="hi")), Said(text="Done.")]
+    turns = [one for one in played(*entries) if one.startswith("invoke_agent")]
+    assert turns == ["invoke_agent bob 0-10 answered", "invoke_agent bob 20-30 answered"]
+
+
+def test_a_call_belongs_to_the_turn_that_asked_for_it_even_if_it_ends_later() -> None:
+    said, began = Said(calls=(LOOK,)), Began(calls=("bob:1.0",))
+    _, spans = followed(said, began, AgentParked(reason="budget"), Did(call="bob:1.0", text="x"))
+    chat, turn, tool = spans
+    assert (chat.parent_id, tool.parent_id) == (turn.span_id, turn.span_id)
+
+
 def test_an_interrupted_turn_does_not_reach_into_the_next_one() -> None:
     first: list[Entry] = [heard(Plain(content="hi")), Said(text="a", unfinished=True), heard(Interrupt(), id_="user:2")]
     second: list[Entry] = [heard(Plain(content="go on"), id_="user:3"), Said(text="Done.")]

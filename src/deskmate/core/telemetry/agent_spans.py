@@ -6,7 +6,7 @@ process is killed, the next one continues the same turn, so a kill changes no sp
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from deskmate.core.agent.entries import (
     AgentParked,
@@ -70,9 +70,10 @@ class OpenTurn:
 
 @frozen
 class RunningCall:
-    """A tool call without a result. `began`: when it began, None before that."""
+    """A tool call without a result. `turn`: the span of its turn. `began`: when it began, None before that."""
 
     tool: str
+    turn: int | None
     arguments: str = ""
     began: float | None = None
 
@@ -124,7 +125,7 @@ def follow_agent(trace: AgentTrace, item: Item, context: AgentContext) -> tuple[
 
 
 def unfinished_turn(trace: AgentTrace, context: AgentContext) -> list[FinishedSpan]:
-    """Return the turn that nobody has continued, as a span that ends with the last record. None if there is none."""
+    """Return the turn that nobody has continued, as a span that ends with the last record, if there is one."""
     if trace.turn is None or not trace.turn.calls:
         return []
     step = _Step(trace, context, trace.at)
@@ -164,8 +165,7 @@ class _Step:
                 self._open_turn()
                 self._end_background(background)
             case Compacted(usage=usage):
-                if usage is not None:
-                    self._end_model_call(usage_in(usage), {names.FINISH_REASONS: ("stop",)})
+                self._make_room(usage)
             case AgentParked():
                 self.end_turn("parked")
             case Agreed():
@@ -277,11 +277,21 @@ class _Step:
         name = f"chat {model}" if model else "chat"
         self._add(name, self.trace.number, self._turn_span, start, attributes, kind="client")
 
+    def _make_room(self, usage: Mapping[str, Any] | None) -> None:
+        if usage is None:
+            return
+        is_alone = self.trace.turn is None
+        self._end_model_call(usage_in(usage), {names.FINISH_REASONS: ("stop",)})
+        if is_alone:
+            # A person wanted it while the agent had nothing to do.
+            self.end_turn("answered")
+
     # -- tool calls -------------------------------------------------------------------------------
 
     def _running(self, call: Call) -> RunningCall:
         content = self._context.content
-        return RunningCall(call.tool[:_TOOL_CHARS], content.arguments(call.arguments) if content.exported else "")
+        arguments = content.arguments(call.arguments) if content.exported else ""
+        return RunningCall(call.tool[:_TOOL_CHARS], self._turn_span, arguments)
 
     def _begin(self, calls: tuple[str, ...]) -> None:
         began = {id_: replace(self.trace.calls[id_], began=self.trace.at) for id_ in calls if id_ in self.trace.calls}
@@ -313,7 +323,7 @@ class _Step:
         start, failed = (self.trace.at, "not_run") if call.began is None else (call.began, "tool_error")
         place = entry.call.rpartition(":")[2]
         error = "" if entry.ok else failed
-        self._add(f"execute_tool {call.tool}", place, self._turn_span, start, attributes, error=error)
+        self._add(f"execute_tool {call.tool}", place, call.turn, start, attributes, error=error)
         self._end_if_interrupted()
 
     def _end_background(self, background: str) -> None:

@@ -69,7 +69,7 @@ def follow_roster(trace: RosterTrace, item: Item, identity: TeamIdentity) -> tup
 
 
 def open_run(trace: RosterTrace, identity: TeamIdentity) -> list[FinishedSpan]:
-    """Return the last run as a span, for a team that does not run. None if there was no run."""
+    """Return the last run as a span, for a team that does not run, if there was one."""
     return _ended(trace, identity, trace.number)
 
 
