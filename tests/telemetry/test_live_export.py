@@ -153,6 +153,15 @@ async def test_on_request_texts_are_exported_and_no_secret_is(tmp_path: Path, co
     assert set(names.CONTENT) <= kept
 
 
+async def test_spans_that_are_turned_on_later_include_those_from_before(tmp_path: Path, collector: Collector) -> None:
+    for words, traces in (("Go.", "none"), ("And now?", "otlp")):
+        async with Scenario(tmp_path, in_turn(then=Say(WORDS))) as team:
+            environment().update({ENDPOINT: collector.url, "OTEL_TRACES_EXPORTER": traces})
+            await (team.run(words) if traces == "none" else team.resume(words))
+        assert bool(collector.spans) == (traces == "otlp")
+    assert set(collector.spans) == await spans_of(team)
+
+
 @pytest.mark.parametrize("extra", ["disabled", "none"])
 async def test_it_can_be_switched_off(tmp_path: Path, collector: Collector, extra: str) -> None:
     off = {"OTEL_SDK_DISABLED": "true"}

@@ -29,7 +29,9 @@ def telemetry_of(team_state: TeamState, settings: Settings) -> tuple[Keeper, ...
         return ()
 
     def load(identity: TeamIdentity) -> ExportPositions:
-        return ExportPositions.load(settings.state, identity.trace_id, identity.team)
+        # Without spans, there is nothing to keep: whoever turns them on later wants those from before.
+        kept = ExportPositions.load(settings.state, identity.trace_id, identity.team)
+        return kept if choice.spans else ExportPositions()
 
     writer = team_state.writer
     reader = TeamReader(writer.store, ContentChoice(choice.content, writer.redaction), sync=True)
