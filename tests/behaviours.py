@@ -78,6 +78,7 @@ TEAM: dict[str, str] = {
     "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
     "worktree": "a teammate may have its own copy of the repository; its work is merged once, verified, or returned",
     "advise": "a lead with more teammates than can work at once is told; a team shows what one agent would cost",
+    "telemetry": "the logs give the same spans with the same ids, however they are read; no text leaves unasked",
     "goals": "a lead goes on until its goal is met, three rounds bring nothing new or a cap ends it, after a kill too",
     "schedules": "what is due is done once, whatever is killed and however the clock jumps; what was missed is counted",
     "radar": "members that change the same files in different trees hear of it, once per change, without a turn for it",

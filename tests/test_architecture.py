@@ -33,6 +33,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
     "mcp": frozenset({"mcp", "core", "errors", "fs", "ports", "texts", "tools", "workspace"}),
     "webpages": frozenset({"webpages", "core", "errors", "ports", "texts", "tools", "workspace"}),
+    "telemetry": frozenset({"telemetry", "core", "errors", "fs", "ports"}),
     "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors", "app"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "models.wrapped_model", "errors"}),
     "hooks": frozenset({"hooks", "config", "core", "errors", "fs", "workspace"}),
@@ -42,7 +43,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     ),
     "app": frozenset(
         {"app", "fs", "queries", "trust", "core", "ports", "runtime", "mcp", "hooks", "webpages", *ADAPTERS}
-        | {"errors", "config", "demo"}
+        | {"errors", "config", "demo", "telemetry"}
     ),
     "library": frozenset({"library", "app", "config", "trust", "core", "ports", "runtime", "tools", "errors", "texts"}),
     "faces": frozenset({"faces", "app", "hooks", "queries", "trust", "core", "errors", "fs", TOP}),

@@ -48,8 +48,9 @@ from deskmate.core.team.messages import (
     SentImage,
 )
 from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
+from deskmate.core.team.spending import Spent
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
-from tests.formats.make import Line, file_of
+from tests.formats.make import Line, and_more, file_of
 
 HERE = Path(__file__).parent / "v3"
 
@@ -107,6 +108,7 @@ BY_CLOCK = Envelope(
 )
 AT_HOME = Opened(request_id="lead:11.0", shake=Shake.SHUTDOWN, asked="alice")
 
+_USED = {"input": 12, "output": 34, "model": "anthropic:claude-sonnet-5-5", "cost": 0.01, "seconds": 3.25}
 LEAD: list[Line] = [
     Started(name="lead", prompt="Make the tests pass.", roster=1),
     Heard(box="mail/lead", after=0, upto=1, mail=(SEEN.body(),)),
@@ -123,7 +125,7 @@ LEAD: list[Line] = [
     Noticed(text="In team 'demo', since you last looked:", roster=4, board=3, team="demo"),
     Noticed(text="Both teams are idle.", roster=2, quiet=True, home=4),
     Noticed(text="Dismissed.", dismissed=("bob", "alice@demo")),
-    Compacted(upto=14, summary="two teams", roster=2, home=4),
+    Compacted(upto=14, summary="two teams", roster=2, home=4, usage=_USED),
     SummaryRequested(focus="the schema"),
     Hooked(
         event="PreToolUse",
@@ -143,6 +145,7 @@ LEAD: list[Line] = [
     Noticed(text="goal", goal=GoalRound(until="größe prüfen", judge=True, round=1, mark="5eed", ended="3 rounds")),
     Noticed(text="goal", goal=GoalRound(until="größe prüfen", round=2, mark="5eee", met=True)),
     Noticed(text="The finished work of deskmate/demo is in your workspace now.", handed_over=True),
+    and_more(Said(text="I go on.", usage=_USED), at=1_700_000_012.75),
 ]
 USER: list[Line] = [QUESTION, *QUESTIONS]
 # Alice, who asked.
@@ -186,6 +189,10 @@ ROSTER: list[Line] = [
     Joined(name="carol", shared_because="this repository has no commit yet", at=_AT + 5),
 ]
 
+SPEND: list[Line] = [
+    Spent(member="lead", model="anthropic:claude-sonnet-5-5", input=12, output=34, seconds=3.25, at=_AT + 9)
+]
+
 SCHEDULE: list[Line] = [
     ScheduleCreated(
         schedule=1,
@@ -212,6 +219,7 @@ STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "roster": ("teams/demo/roster.jsonl", ROSTER),
     "board": ("tasks/demo/board.jsonl", BOARD),
+    "spend": ("teams/demo/spend.jsonl", SPEND),
     "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED, BY_CLOCK]),
     "schedule": ("teams/demo/schedule.jsonl", SCHEDULE),
     "mail/alice": ("teams/demo/alice_inbox.jsonl", ANSWERS),

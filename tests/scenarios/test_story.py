@@ -47,7 +47,7 @@ async def test_the_story_ends_in_the_same_files_and_the_same_transcript_over_bot
 
 def without_provider(entry: Entry) -> dict[str, Any]:
     """Return an entry without what it owes to the provider, to the hour and to chance."""
-    body = {key: value for key, value in entry.body().items() if key not in ("usage", "run", "ord")}
+    body = {key: value for key, value in entry.body().items() if key not in ("usage", "run", "ord", "at")}
     for block in body.get("blocks", ()):
         block.pop("signature", None)
     for mail in body.get("mail", ()):

@@ -53,6 +53,18 @@ def test_where_the_settings_cannot_be_read_the_environment_is_still_known(enviro
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system shows an environment by a file")
+def test_what_headers_for_a_collector_contain_is_known(environ: dict[str, str]) -> None:
+    environ["OTEL_EXPORTER_OTLP_HEADERS"] = (
+        "x-team=a8Kf30Qw92kk, authorization=Bearer%20b7Lg41Rx83ll,x-tenant=production"
+    )
+    environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] = "api-key=c6Mh52Sy74mm,odd"
+    text = redaction_of(None, environ).text("a8Kf30Qw92kk b7Lg41Rx83ll c6Mh52Sy74mm in production")
+    assert text == (
+        "[redacted: OTEL_EXPORTER_OTLP_HEADERS x-team] [redacted: OTEL_EXPORTER_OTLP_HEADERS authorization] "
+        "[redacted: OTEL_EXPORTER_OTLP_TRACES_HEADERS api-key] in production"
+    )
+
+
 def test_other_processes_of_the_same_user_cannot_read_what_this_one_was_started_with() -> None:
     ran = subprocess.run([sys.executable, "-c", SECLUDED], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("read refused True\n", "")

@@ -23,7 +23,7 @@ from deskmate.app.sessions.run_outcome import End, Outcome
 from deskmate.app.team_files.team_set_up import resumed_request, set_up
 from deskmate.app.teams import Teams, permit
 from deskmate.app.user_answers import tell
-from deskmate.config import Settings
+from deskmate.config import Settings, environment, names_collector
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Entry
 from deskmate.core.agent.turn_results import edited_files, open_plan
@@ -41,6 +41,7 @@ from deskmate.models.retry import Retrying
 from deskmate.queries.member_view import entries_in
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, TeamStarted
+from deskmate.runtime.running_team import Keeper
 from deskmate.runtime.schedules.schedule_watch import ScheduleWatch
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
@@ -331,10 +332,19 @@ async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
         await teams.play(
             tasks,
             lambda team_state: launchers_of(team_parts.in_team(team_state)),
-            lambda team_state: team_parts.in_team(team_state).keepers(),
+            lambda team_state: _keepers(team_parts, team_state),
         )
         yield agent
         tasks.cancel_scope.cancel()
+
+
+def _keepers(team_parts: TeamParts, team_state: TeamState) -> tuple[Keeper, ...]:
+    keepers = team_parts.in_team(team_state).keepers()
+    if not names_collector(environment()):
+        return keepers
+    from deskmate.app.parts.telemetry_parts import telemetry_of  # most users have no collector
+
+    return (*keepers, *telemetry_of(team_state, team_parts.settings))
 
 
 def _kind(agent: Agent, end: Rest | Stop, *, planned: bool) -> End:

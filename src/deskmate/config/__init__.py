@@ -7,11 +7,12 @@ providers         the providers of models, and how each is reached
 settings_loader   reads the settings and says what is wrong with them
 project_settings  what a trusted project may narrow
 model_choice      which model is used
+telemetry_choice  what is exported to an OpenTelemetry collector
 
 Nothing else reads a settings file, and nothing here reads the workspace: a repository must not decide where keys go.
 """
 
-from deskmate.config.environment import can_draw, environment, program_name, shell_name, wants_colour
+from deskmate.config.environment import can_draw, environment, names_collector, program_name, shell_name, wants_colour
 from deskmate.config.local_zone import local_zone
 from deskmate.config.model_choice import choose_fallback, choose_model
 from deskmate.config.providers import DEFAULT_MODELS, Provider, ProviderAccess, split_effort
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "load_settings",
     "local_zone",
+    "names_collector",
     "overridden",
     "program_name",
     "shell_name",

@@ -26,6 +26,11 @@ def can_draw(environ: Mapping[str, str]) -> bool:
     return environ.get("TERM", "") not in ("", "dumb")
 
 
+def names_collector(environ: Mapping[str, str]) -> bool:
+    """Return whether the user names an OpenTelemetry collector. `telemetry_choice` says what goes there."""
+    return any(environ.get(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT") for signal in ("", "TRACES_", "METRICS_"))
+
+
 def program_name() -> str:
     """Return how to call this program: by its name if the shell finds it, else by its path."""
     beside = Path(sys.executable).with_name("deskmate")

@@ -13,6 +13,7 @@ goals            what must be so before a lead may end its work
 user_questions   questions with choices that a member asks the user
 agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
+telemetry        spans and metrics of a team, as a projection of its streams
 mcp              configured MCP servers, and what of theirs counts
 hooks            which hooks run at an event, and what their output means
 policy           permission rules, secrets and trusted files

@@ -15,12 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
+from deskmate.config import Settings, choose_fallback, choose_model, load, names_collector, state_folder
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, DeskmateError, Problem, StoreError, hint_of
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
-from deskmate.queries.installation import Installation, has_terminal_ui
+from deskmate.queries.installation import Installation, has_telemetry, has_terminal_ui
 from deskmate.queries.model_server import is_on_this_machine, obstacle_of
 from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.stores.file_watch import FileWatch, best_watch
@@ -77,6 +77,7 @@ def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
         _git(_version_of("git", environ)),
         _ripgrep(_version_of("rg", environ)),
         _terminal_ui(),
+        *_telemetry(environ),
     )
 
 
@@ -127,6 +128,22 @@ def _terminal_ui() -> Check:
     return Check(
         "terminal UI", "warn", "not installed: deskmate opens the plain chat", f"To install it, run: {command}"
     )
+
+
+def _telemetry(environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """Check whether telemetry can be sent, if the user names a collector."""
+    if not names_collector(environ):
+        return ()
+    from deskmate.config.telemetry_choice import telemetry_choice  # most users have no collector
+
+    choice = telemetry_choice(environ)
+    if choice.disabled:
+        return (Check("telemetry", "ok", "switched off by OTEL_SDK_DISABLED"),)
+    if has_telemetry():
+        return (Check("telemetry", "ok", f"goes to {choice.place}"),)
+    command = Installation.current().command_for("all", "telemetry")
+    missed = f"nothing goes to {choice.place}: the packages for it are not installed"
+    return (Check("telemetry", "warn", missed, f"To install them, run: {command}"),)
 
 
 # -- settings -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from deskmate.core.values import frozen
 
 # The extra that has every optional part that a user can see.
-_ALL = "[all]"
+_ALL = "all"
 # File that an installer leaves in an environment of its own → the command that installs there.
 _INSTALLERS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
 
@@ -35,23 +35,26 @@ class Installation:
 
     @property
     def command_for_all(self) -> str:
-        """The command that adds all optional parts, for the installer that was used and from the same source."""
-        installer = next((how for name, how in _INSTALLERS.items() if (self.prefix / name).exists()), "pip install")
-        return f"{installer} {shlex.quote(self._requirement)}"
+        """The command that adds all parts that most people want, for the same installer and from the same source."""
+        return self.command_for(_ALL)
 
-    @property
-    def _requirement(self) -> str:
+    def command_for(self, *extras: str) -> str:
+        """Return the command that adds optional parts, for the installer that was used and from the same source."""
+        installer = next((how for name, how in _INSTALLERS.items() if (self.prefix / name).exists()), "pip install")
+        return f"{installer} {shlex.quote(self._requirement(','.join(extras)))}"
+
+    def _requirement(self, extras: str) -> str:
         try:
             origin = json.loads(self.direct_url or "{}")
         except ValueError:
             origin = {}
         url = str(origin.get("url", ""))
         if not url:
-            return f"deskmate{_ALL}"
+            return f"deskmate[{extras}]"
         if url.startswith("file:") and "vcs_info" not in origin:
-            return f"{unquote(urlsplit(url).path)}{_ALL}"
+            return f"{unquote(urlsplit(url).path)}[{extras}]"
         vcs = origin.get("vcs_info", {}).get("vcs")
-        return f"deskmate{_ALL} @ {f'{vcs}+{url}' if vcs else url}"
+        return f"deskmate[{extras}] @ {f'{vcs}+{url}' if vcs else url}"
 
 
 def has_terminal_ui() -> bool:
@@ -62,6 +65,14 @@ def has_terminal_ui() -> bool:
 def has_web_page() -> bool:
     """Return whether the packages that serve the web page are installed. Imports none of them."""
     return all(find_spec(name) is not None for name in ("starlette", "uvicorn", "markdown_it"))
+
+
+def has_telemetry() -> bool:
+    """Return whether the packages that send telemetry are installed. Imports none of them."""
+    try:
+        return all(find_spec(f"opentelemetry.{name}") is not None for name in ("sdk", "exporter.otlp.proto.http"))
+    except ModuleNotFoundError:
+        return False
 
 
 def has_mcp() -> bool:

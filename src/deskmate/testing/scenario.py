@@ -38,6 +38,9 @@ _UNSET = (
     "DESKMATE_STORE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 )
 _SETTINGS = {"permission_mode": "dontAsk", "sandbox": False}
 

@@ -29,14 +29,27 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] | 
     try:
         settings = settings or load(environ)
     except BadSettings:
-        return Redaction(secrets_in(environ))
+        return Redaction(_of_collector(environ) | secrets_in(environ))
     providers = settings.described_providers
     known = {f"{name} key": one.key.get_secret_value() for name, one in providers.items() if one.key}
     for name, provider in providers.items():
         known |= _in_headers(provider.headers, name)
     known |= _of_servers(settings) | _of_logins(settings) | secrets_in({"store": settings.store or ""})
+    known |= _of_collector(environ)
     # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
+
+
+def _of_collector(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the headers for an OpenTelemetry collector contain: mostly a key, under any name."""
+    found: dict[str, str] = {}
+    for signal in ("", "TRACES_", "METRICS_"):
+        variable = f"OTEL_EXPORTER_OTLP_{signal}HEADERS"
+        for header in environ.get(variable, "").split(","):
+            name, _, value = header.partition("=")
+            words = value.strip().replace("%20", " ")
+            found |= {f"{variable} {name.strip()}": words.rpartition(" ")[2]} if words else {}
+    return found
 
 
 def _of_servers(settings: Settings) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import call_id, mail
-from deskmate.core.log.records import Damaged, Json, encode
+from deskmate.core.log.records import Damaged, Json, Record, encode
 from deskmate.core.team.messages import Plain
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.runtime.streams.log_writer import RETRY_SECONDS, LogWriter
@@ -85,6 +85,16 @@ async def test_a_long_transcript_takes_less_than_four_times_its_bytes_in_memory(
     assert len(transcript.entries) == len(LIFE) + len(bodies)
     assert kept < 4 * size
     assert peak < 8 * size
+
+
+async def test_each_record_has_its_time_and_no_entry_has(team: TeamProcess) -> None:
+    transcript, began = await live(team), team.clock.timestamp()
+    team.clock.advance(90)
+    await transcript.record(Said(text="Later."))
+    times = [item.body["at"] for item in await team.store.read("log/bob") if isinstance(item, Record)]
+    assert times == [began] * len(LIFE) + [began + 90]
+    again = await team.another().transcript("bob")
+    assert not any(entry.model_extra for _, entry in (*transcript.entries, *again.entries))
 
 
 async def test_a_transcript_nobody_wrote_to_is_empty(team: TeamProcess) -> None:

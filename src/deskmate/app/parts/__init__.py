@@ -9,5 +9,6 @@ server_check     an MCP server tried out, and its tools approved
 http_servers     MCP servers over HTTP, and the logins of the user at them
 web_tools        the tools for the web, if the settings give them
 given_files      what a user gives for one run: a schema, agent types, MCP servers, hosts
+telemetry_parts  what exports a running team to an OpenTelemetry collector
 usable_types     agent types with models that can be used, and which of them are trusted
 """

@@ -258,7 +258,7 @@ class Ended(Fact):
 class Compacted(Fact):
     """Everything up to a record is rendered as this summary. `roster`: the roster record it is based on.
 
-    `home`: the same of the home of a lead that works elsewhere.
+    `home`: the same of the home of a lead that works elsewhere. `usage`: of the model call that wrote the summary.
     """
 
     type: Literal["compacted"] = "compacted"
@@ -266,6 +266,7 @@ class Compacted(Fact):
     summary: str
     roster: int | None = None
     home: int | None = None
+    usage: dict[str, Any] | None = None
 
 
 class Cleared(Fact):

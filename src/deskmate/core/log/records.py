@@ -18,6 +18,9 @@ RECORD_CAP = 512 * 1024
 DEPTH_CAP = 64
 KEPT_KEYS = frozenset({"n", "crc"})
 STAMP_KEYS = frozenset({"run", "ord"})
+# Records of transcripts also have the time, for people and telemetry. It is no part of the entry.
+TIME_KEY = "at"
+BESIDE_ENTRY = STAMP_KEYS | {TIME_KEY}
 
 
 @frozen

@@ -217,7 +217,8 @@ class Reply:
     """What a model answered. `blocks` may be empty: it had nothing to say.
 
     `end`: `done`; `length`, it ran out of room and should continue, without a call that was cut; `refused`, the
-    provider stopped it. `cost`: in US dollars, None if the price is not known.
+    provider stopped it. `cost`: in US dollars, None if the price is not known. `seconds`: how long the call took,
+    with retries, None if nobody measured it.
     """
 
     blocks: tuple[Spoken, ...]
@@ -225,6 +226,7 @@ class Reply:
     end: Literal["done", "length", "refused"] = "done"
     model: str = ""
     cost: float | None = None
+    seconds: float | None = None
 
     @property
     def text(self) -> str:

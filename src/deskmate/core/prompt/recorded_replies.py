@@ -28,7 +28,7 @@ def said(reply: Reply) -> Said:
             if isinstance(block, CallBlock)
         ),
         blocks=blocks_of(reply),
-        usage=_usage(reply),
+        usage=usage_of(reply),
         unfinished=reply.end == "length",
     )
 
@@ -113,7 +113,8 @@ def _storable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return dict(arguments) if kept is text else dict(json.loads(kept))
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def usage_of(reply: Reply) -> dict[str, Any]:
+    """Return what a call used, cost and took, as entries have it."""
     usage = reply.usage
     counts = {
         "input": usage.input,
@@ -122,4 +123,5 @@ def _usage(reply: Reply) -> dict[str, Any]:
         "cache_write": usage.cache_write,
         "model": reply.model,
     }
-    return counts if reply.cost is None else {**counts, "cost": reply.cost}
+    known = {"cost": reply.cost, "seconds": reply.seconds}
+    return counts | {name: value for name, value in known.items() if value is not None}

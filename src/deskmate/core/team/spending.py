@@ -7,7 +7,9 @@ processes have spent.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import LEAD
@@ -18,7 +20,10 @@ from deskmate.core.values import frozen
 
 
 class Spent(Fact):
-    """One model call was paid for. `cost`: in US dollars, None if the price is not known."""
+    """One model call was paid for. `cost`: in US dollars, None if the price is not known.
+
+    `seconds`: how long it took, with retries, None if that is not known.
+    """
 
     type: Literal["spent"] = "spent"
     member: str
@@ -29,6 +34,7 @@ class Spent(Fact):
     cache_write: Count = 0
     cost: Cost | None = None
     at: float
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
     @classmethod
     def of(cls, member: str, reply: Reply, at: float) -> "Spent":
@@ -43,6 +49,7 @@ class Spent(Fact):
             cache_write=used.cache_write,
             cost=reply.cost,
             at=at,
+            seconds=reply.seconds,
         )
 
 

@@ -19,7 +19,7 @@ hooks             hooks and hooks test
 output            what the commands print
 rewind            going back to an earlier point
 stores            migrate: teams in another store
-pages             web and export: teams in a browser
+pages             web, export and telemetry: teams in a browser or a collector
 plain             the plain chat, line by line
 clock             schedule and daemon: work by the clock
 detached          teams that nobody has a window on

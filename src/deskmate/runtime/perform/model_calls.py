@@ -34,7 +34,7 @@ from deskmate.core.prompt.prompts import (
     TextDelta,
     Told,
 )
-from deskmate.core.prompt.recorded_replies import redacted, said
+from deskmate.core.prompt.recorded_replies import redacted, said, usage_of
 from deskmate.core.prompt.rendering import Rendered
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.core.team.status import WORKING, Waiting
@@ -125,12 +125,15 @@ class ModelCalls:
             await self._transcript.record(Cleared(upto=upto))
             return
         upto = self._transcript.memory.number
-        words = await self._summary(focus or "", status, origin)
+        reply = await self._summary(focus or "", status, origin)
         board, roster = origin.view.board, origin.view.roster
         home = origin.view.home.roster if origin.view.home else None
-        text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster, home)
+        text = summary_text(reply.text, self._transcript.memory, self._transcript.entries, board, roster, home)
         at_home = home.number if home else None
-        await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number, home=at_home))
+        used = usage_of(reply)
+        await self._transcript.record(
+            Compacted(upto=upto, summary=text, roster=roster.number, home=at_home, usage=used)
+        )
 
     async def asked_aside(self, question: str, status: StatusReporter, origin: Origin) -> str:
         """Return what the model answers to a question about the conversation. Neither is recorded."""
@@ -138,7 +141,7 @@ class ModelCalls:
         reply = await self._ask(replace(prompt, passages=_asked(prompt.passages, question)), status)
         return reply.text
 
-    async def _summary(self, focus: str, status: StatusReporter, origin: Origin) -> str:
+    async def _summary(self, focus: str, status: StatusReporter, origin: Origin) -> Reply:
         # Reserve little for the answer, so a conversation that the last results made too long still fits.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
@@ -150,7 +153,7 @@ class ModelCalls:
                     raise _refuses_all(error) from error
                 passages = halved(passages)
             else:
-                return reply.text
+                return reply
 
     async def _prompt(self, origin: Origin) -> Prompt:
         entries = self._transcript.entries

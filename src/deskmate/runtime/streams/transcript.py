@@ -18,7 +18,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.turn_results import background_calls
 from deskmate.core.log.facts import Foreign, slimmed
 from deskmate.core.log.names import log
-from deskmate.core.log.records import STAMP_KEYS, Damaged, Decision, Item
+from deskmate.core.log.records import BESIDE_ENTRY, TIME_KEY, Damaged, Decision, Item
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams.log_writer import LogWriter
 
@@ -105,7 +105,8 @@ class Transcript:
     async def _append(self, *entries: Entry) -> int:
         # Unless this ends well, nobody knows whether the entries were written. That includes cancellation.
         self._in_doubt = True
-        bodies, sync = [entry.body() for entry in entries], any(synced(entry, self.memory.calls) for entry in entries)
+        now, sync = self._writer.clock.timestamp(), any(synced(entry, self.memory.calls) for entry in entries)
+        bodies = [{**entry.body(), TIME_KEY: now} for entry in entries]
         for record in await self._writer.append(self._stream, *bodies, expect=self._last, sync=sync):
             self._add(record)
         self._in_doubt = False
@@ -148,8 +149,8 @@ class Transcript:
         if isinstance(item, Damaged):
             self.damage.append(item)
             return
-        # Only the store needs to know who wrote it.
-        entry = read_entry({key: value for key, value in item.body.items() if key not in STAMP_KEYS})
+        # Nobody who decides needs to know who wrote it, and when.
+        entry = read_entry({key: value for key, value in item.body.items() if key not in BESIDE_ENTRY})
         if isinstance(entry, Foreign):
             self.foreign.append((item.number, Foreign(item.body, entry.reason)))
             return

@@ -17,7 +17,7 @@ from deskmate.core.agent.memory import EMPTY as NOTHING
 from deskmate.core.agent.memory import Memory, remember
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, is_call
-from deskmate.core.log.records import STAMP_KEYS, Item, Record
+from deskmate.core.log.records import BESIDE_ENTRY, Item, Record
 from deskmate.core.policy.tool_table import AgentKind, AgentType, base_tools_of
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.prompt.system_prompt import brief, reads_only
@@ -272,7 +272,7 @@ def _begun(asker: Asker) -> Asker | None:
 def _entry(item: Item) -> Entry | None:
     if not isinstance(item, Record):
         return None
-    entry = read_entry({key: value for key, value in item.body.items() if key not in STAMP_KEYS})
+    entry = read_entry({key: value for key, value in item.body.items() if key not in BESIDE_ENTRY})
     return None if isinstance(entry, Foreign) else entry
 
 

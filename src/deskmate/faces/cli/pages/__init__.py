@@ -1,4 +1,4 @@
-"""Teams in a browser.
+"""Teams in a browser, and in an OpenTelemetry collector.
 
-page_commands  web and export, with their help
+page_commands  web, export and telemetry, with their help
 """

@@ -1,4 +1,4 @@
-"""web and export, with their help. Docstrings of commands are their help."""
+"""web, export and telemetry, with their help. Docstrings of commands are their help."""
 
 import click
 
@@ -43,4 +43,26 @@ def export(ctx: click.Context, /, team: str | None, file: str) -> int:
     return save(ctx.meta["workspace"], team, file)
 
 
-PAGE_COMMANDS = (web, export)
+@click.command()
+@click.argument("team", required=False, shell_complete=shell_completion.teams)
+@click.option("-f", "--follow", is_flag=True, help="Keep exporting what is new, until Ctrl-C.")
+@click.option("--console", "as_tree", is_flag=True, help="Print the spans as a tree instead of sending them.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each span instead of sending them.")
+@click.pass_context
+def telemetry(ctx: click.Context, /, team: str | None, follow: bool, as_tree: bool, as_json: bool) -> int:
+    """Send the spans and metrics of a TEAM to an OpenTelemetry collector.
+
+    The variables OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS say where to. Default: localhost:4318. The
+    team may run or not. Spans that were sent before are sent again with the same ids. They have no texts of people or
+    models. TEAM defaults to the most recently used team.
+    """
+    if as_tree and as_json:
+        raise click.UsageError("Choose one of --console and --json.", ctx)
+    with importing():
+        from deskmate.faces.cli.output import telemetry_output
+
+    form: telemetry_output.Form = "tree" if as_tree else "json" if as_json else "collector"
+    return telemetry_output.telemetry(ctx.meta["workspace"], team, form, follows=follow)
+
+
+PAGE_COMMANDS = (web, export, telemetry)
