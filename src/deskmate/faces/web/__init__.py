@@ -1,5 +1,6 @@
 """The web page: a team in a browser, live.
 
+page_address   where the page listens, and by which names browsers reach it
 web_start      from arguments to exit code
 web_server     the routes
 request_guard  who may ask: token, Host and Origin, checked before any route
@@ -20,12 +21,24 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 
-def serve(folder: Path | None, team: str | None, *, port: int, opens: bool) -> int:
+def serve(
+    folder: Path | None,
+    team: str | None,
+    *,
+    port: int,
+    opens: bool,
+    listen: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    proxy: str | None,
+) -> int:
     """Serve the page until Ctrl-C and return the exit code. Raises DeskmateError."""
     _check_installed()
+    from deskmate.faces.web.page_address import LOOPBACK, PageAddress
     from deskmate.faces.web.web_start import serve_page
 
-    return serve_page(folder, team, port=port, opens=opens)
+    address = PageAddress(port, listen or LOOPBACK, certificate, key, proxy or "")
+    return serve_page(folder, team, address, opens=opens)
 
 
 def shown_beside(folder: Path | None, team: str | None) -> AbstractContextManager[None]:
