@@ -97,6 +97,8 @@ def task_json(item: TaskItem) -> Shown:
         "meets": item.meets,
         "notes": [{"by": note.by, "text": note.text} for note in task.notes],
         "updated": task.updated,
+        "began": task.began,
+        "ended": task.ended,
     }
 
 
@@ -133,12 +135,13 @@ def summary_json(roster: RosterState, board: BoardState, spent: Sum) -> Shown:
 
 
 def letter_json(item: MailItem) -> Shown:
-    """Return a message."""
+    """Return a message. `unread`: who has not read it yet, of what the user wrote."""
     return {
         "key": item.key,
         "sender": item.sender,
         "recipients": list(item.recipients),
         "at": item.envelope.timestamp,
+        "unread": [],
         "title": item.title,
         "body": _body(item.text, is_markdown=item.is_markdown),
         "summary": str(getattr(item.envelope.message, "summary", "")) or item.text[:120],
