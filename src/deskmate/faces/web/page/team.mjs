@@ -103,7 +103,7 @@ export function Team({ name, notes, choose, besides, first }) {
         act=${saved ? null : act} show=${show} open=${open} setView=${setView} wanted=${wanted} found=${() => setWanted(null)} />
     </main>
     ${opened !== null && (opened === "help" ? html`<${Help} views=${VIEWS} close=${() => open(null)} />`
-      : html`<${TaskPanel} key=${opened} id=${opened} store=${store} open=${open} show=${show} />`)}
+      : html`<${TaskPanel} key=${opened} id=${opened} store=${store} open=${open} show=${show} at=${at} />`)}
     <${Questions} store=${live} past=${at !== null} act=${saved ? null : act} />
   </div>`;
 }
