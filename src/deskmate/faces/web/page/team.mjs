@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { download, follow, saved, send } from "deskmate/connection";
-import { html, now } from "deskmate/elements";
+import { Dot, Icon, html, now } from "deskmate/elements";
 import { History, PastStore } from "deskmate/past";
 import { TeamStore } from "deskmate/store";
 import { Head, Help, Members, Notes, Question, Scrubber, TaskPanel } from "deskmate/team_parts";
@@ -110,7 +110,12 @@ export function Team({ name, notes, choose, besides, first }) {
 
 function Questions({ store, past, act }) {
   const keys = store.questions.keys.value;
-  return html`<aside class="questions" aria-label=${t("Questions")} aria-live="polite">${!past && keys.map((key) =>
+  // On a phone they take the place of the views, so they can be folded.
+  const [folded, setFolded] = useState(false);
+  return html`<aside class="questions ${folded ? "folded-away" : ""}" aria-label=${t("Questions")} aria-live="polite">
+    ${!past && keys.length > 0 && html`<button class="questions-head quiet" aria-expanded=${!folded} onClick=${() => setFolded(!folded)}>
+      <${Dot} state="asks" />${keys.length} ${t(keys.length === 1 ? "question for you" : "questions for you")}<span class="chevron"><${Icon} name="down" /></span></button>`}
+    ${!past && keys.map((key) =>
     html`<${Question} key=${key} row=${store.questions.row(key)} answer=${act && ((id, answer, words) => act("answers", { id, answer, words }))} />`)}</aside>`;
 }
 

@@ -47,8 +47,8 @@ function Member({ row, store, chosen, choose, at }) {
   const one = row.value;
   const { state, words: doing } = activity(one, store);
   return html`<button class="member ${one.here ? "" : "gone"}" aria-current=${chosen ? "true" : undefined} onClick=${() => choose(one.name)}>
-    <${Dot} state=${state} /><${Name} name=${one.name} colour=${one.colour} />
-    <span class="cost">${one.unread > 0 && html`<span class="waits" title=${t("Messages of yours that it has not read yet")}><${Icon} name="mail" />${one.unread}</span>`}${money(one.spent.cost)}</span>
+    <${Dot} state=${state} /><span class="named"><${Name} name=${one.name} colour=${one.colour} />${one.unread > 0 && html`<span class="waits" title=${t("Messages of yours that it has not read yet")}><${Icon} name="mail" />${one.unread}</span>`}</span>
+    <span class="cost">${money(one.spent.cost)}</span>
     <span class="status" title=${one.doing || one.status}>${doing}${one.task ? ` · #${one.task}` : ""}</span>
     ${at === null ? html`<${Ago} at=${one.at} />` : null}
     <${Context} share=${one.context} />

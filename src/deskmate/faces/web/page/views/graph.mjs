@@ -62,7 +62,7 @@ export function Graph({ store, open, at }) {
       ${chain.length > 1 && html`<span class="path-words" title=${chain.join(" → ")}><i class="key hot"></i>${t("critical path")}: ${chain.length > 6 ? `${chain[0]} → … → ${chain.at(-1)} (${chain.length})` : chain.join(" → ")}${path.seconds ? `, ${duration(path.seconds)}` : ""}</span>`}
       <span class="push"></span>
       <label class="check"><input type="checkbox" checked=${hides} onChange=${(event) => setHides(event.target.checked)} /> ${t("Hide what is done")}</label>
-      <button class="quiet small" onClick=${() => step(-1)} aria-label=${t("Smaller")}>−</button><button class="quiet small" onClick=${() => step(1)} aria-label=${t("Larger")}>+</button><button class="quiet small" onClick=${fit}>${t("Fit")}</button></div>
+      <span class="zooms"><button class="quiet small" onClick=${() => step(-1)} aria-label=${t("Smaller")}>−</button><button class="quiet small" onClick=${() => step(1)} aria-label=${t("Larger")}>+</button><button class="quiet small" onClick=${fit}>${t("Fit")}</button></span></div>
     <div class="scroll graph" ref=${box} tabindex="0" role="region" aria-label=${`${t("Graph")}: ${tasks.length} ${t("tasks")}`}>
       <svg width=${wide * zoom} height=${high * zoom} viewBox=${`0 0 ${wide} ${high}`} role="group" aria-label=${`${tasks.length} ${t("tasks")}`}>
         ${edges.map(line)}
