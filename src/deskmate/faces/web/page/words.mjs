@@ -40,7 +40,7 @@ const CHINESE = {
   "pause": "暂停", "nothing was recorded": "没有任何记录", "pause cut out": "段空白已省略", "pauses cut out": "段空白已省略",
   "Not read yet": "尚未阅读", "Waits until the team runs again": "等团队再次运行时阅读", "Messages of yours that it has not read yet": "你发给它、它还没有读的消息",
   "has left the team and reads no mail any more.": "已离开团队，不再阅读邮件。", "Write to the lead": "写给负责人", "Have left": "已离开", "have left": "位已离开",
-  "Began": "开始", "Ended": "结束", "Took": "用时", "So far": "至今用时", "task done": "个任务完成",
+  "Began": "开始", "Ended": "结束", "Took": "用时", "So far": "至今用时", "task done": "个任务完成", "last active": "最近活动",
   "Notify me": "通知我", "Show a notification when a question waits": "有问题等待时显示通知",
   "Open the link that deskmate web printed. It has the token that this page needs.": "请打开 deskmate web 打印的链接，其中包含此页面需要的令牌。",
   "Show": "展开", "Close": "关闭", "now": "刚刚", "Keys": "快捷键", "search the transcripts": "搜索对话", "write a message": "写消息",
