@@ -206,7 +206,9 @@ async def test_no_text_of_an_agent_runs_a_script(place: Path) -> None:
             await page.get_by_role("button", name="Models").click()
             await page.locator(".member", has_text="eve").click()
             await expect(page.locator(".entry.call")).to_have_count(80)
-            await page.evaluate("for (const one of document.querySelectorAll('.fold[aria-expanded=false]')) one.click()")
+            await page.evaluate(
+                "for (const one of document.querySelectorAll('.fold[aria-expanded=false]')) one.click()"
+            )
             await expect(page.locator(".fold[aria-expanded=false]")).to_have_count(0)
             await page.get_by_role("searchbox", name="Search").fill("alert")
             await expect(page.get_by_role("list", name="Found").get_by_role("button").first).to_be_visible()

@@ -1,17 +1,17 @@
 """The web page: a team in a browser, live.
 
-page_address   where the page listens, and by which names browsers reach it
-web_start      from arguments to exit code
-web_server     the routes
-request_guard  who may ask: token, Host and Origin, checked before any route
-page_files     the files of the page, as they are served and as one file
-team_pages     what the routes answer
-live           a team as pages see it: read once, and told as changes
-team_export    a team as one HTML file
-shown_json     items as JSON
-markdown_tree  Markdown as a tree of elements, so that the page never handles HTML
-page_requests  what the user does on the page, checked and carried out
-open_api       the description of the interface for programs
+listen_address  where the page listens, and by which names browsers reach it
+web_start       from arguments to exit code
+web_server      the routes
+request_guard   who may ask: token, Host and Origin, checked before any route
+page_files      the files of the page, as they are served and as one file
+team_pages      what the routes answer
+live            a team as pages see it: read once, and told as changes
+team_export     a team as one HTML file
+shown_json      items as JSON
+markdown_tree   Markdown as a tree of elements, so that the page never handles HTML
+page_requests   what the user does on the page, checked and carried out
+open_api        the description of the interface for programs
 
 The folder `page` has the page itself: HTML, style, scripts and the libraries they use. It is served as it is, without
 a build step.
@@ -34,10 +34,10 @@ def serve(
 ) -> int:
     """Serve the page until Ctrl-C and return the exit code. Raises DeskmateError."""
     _check_installed()
-    from deskmate.faces.web.page_address import LOOPBACK, PageAddress
+    from deskmate.faces.web.listen_address import LOOPBACK, ListenAddress
     from deskmate.faces.web.web_start import serve_page
 
-    address = PageAddress(port, listen or LOOPBACK, certificate, key, proxy or "")
+    address = ListenAddress(port, listen or LOOPBACK, certificate, key, proxy or "")
     return serve_page(folder, team, address, opens=opens)
 
 

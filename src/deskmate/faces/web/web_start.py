@@ -17,7 +17,7 @@ from deskmate.core.values import frozen
 from deskmate.errors import BadSettings
 from deskmate.faces.common.error_log import error_text
 from deskmate.faces.common.text_tables import note, warn
-from deskmate.faces.web.page_address import PageAddress
+from deskmate.faces.web.listen_address import ListenAddress
 from deskmate.faces.web.web_server import web_application
 from deskmate.queries.stream_reader import team_at, workspace_at
 
@@ -25,13 +25,13 @@ from deskmate.queries.stream_reader import team_at, workspace_at
 _END_SECONDS = 2.0
 
 
-def serve_page(folder: Path | None, team: str | None, address: PageAddress, *, opens: bool) -> int:
+def serve_page(folder: Path | None, team: str | None, address: ListenAddress, *, opens: bool) -> int:
     """Serve the page until Ctrl-C or SIGTERM, and return the exit code. Raises DeskmateError."""
     page = _page(folder, team, address)
     print(page.link, flush=True)
     if address.reaches_others:
         warn(
-            "Other machines can reach this page. Whoever has the link can direct your teams, and so run commands here."
+            "Other machines can reach this page. With the link, people can direct your teams, and so run commands here."
         )
         note("Open this link in a browser, and keep it to yourself. To stop, press Ctrl-C.")
     else:
@@ -48,7 +48,7 @@ def page_beside(folder: Path | None, team: str | None) -> Iterator[None]:
 
     Without a team, the page waits for the next one that begins.
     """
-    page = _page(folder, team, PageAddress(), "" if team else "&next=1")
+    page = _page(folder, team, ListenAddress(), "" if team else "&next=1")
     note(f"The page of this conversation: {page.link}")
     _open(page.link)
     thread = Thread(target=page.server.run, kwargs={"sockets": [page.listener]}, daemon=True)
@@ -69,7 +69,7 @@ class _Page:
     listener: socket.socket
 
 
-def _page(folder: Path | None, team: str | None, address: PageAddress, more: str = "") -> _Page:
+def _page(folder: Path | None, team: str | None, address: ListenAddress, more: str = "") -> _Page:
     address.check()
     place = workspace_at(folder)
     name = None if team is None else team_at(place, team)
@@ -98,7 +98,7 @@ def _page(folder: Path | None, team: str | None, address: PageAddress, more: str
     return _Page(link, uvicorn.Server(configured), listener)
 
 
-def _load(configured: uvicorn.Config, address: PageAddress, listener: socket.socket) -> None:
+def _load(configured: uvicorn.Config, address: ListenAddress, listener: socket.socket) -> None:
     try:
         configured.load()
     except OSError as error:

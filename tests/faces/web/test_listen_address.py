@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from deskmate.errors import BadSettings
-from deskmate.faces.web.page_address import PageAddress
+from deskmate.faces.web.listen_address import ListenAddress
 from tests.faces.disk_teams import at
 from tests.faces.fake_app import Env
 from tests.models.wires.test_certificates import AUTHORITY, CERTIFICATES
@@ -25,48 +25,48 @@ SOON = 60
 @pytest.mark.parametrize(
     ("address", "names"),
     [
-        (PageAddress(), ("127.0.0.1:7", "localhost:7")),
-        (PageAddress(listen="::1"), ("[::1]:7", "localhost:7")),
-        (PageAddress(listen="10.1.2.3", certificate=PAIR, key=PAIR), ("10.1.2.3:7",)),
+        (ListenAddress(), ("127.0.0.1:7", "localhost:7")),
+        (ListenAddress(listen="::1"), ("[::1]:7", "localhost:7")),
+        (ListenAddress(listen="10.1.2.3", certificate=PAIR, key=PAIR), ("10.1.2.3:7",)),
         (
-            PageAddress(listen="0.0.0.0", certificate=PAIR, key=PAIR),
+            ListenAddress(listen="0.0.0.0", certificate=PAIR, key=PAIR),
             (f"{socket.gethostname().lower()}:7", "localhost:7", "127.0.0.1:7"),
         ),
-        (PageAddress(proxy="https://Desk.example.com"), ("desk.example.com",)),
-        (PageAddress(proxy="https://desk.example.com:8443/"), ("desk.example.com:8443",)),
-        (PageAddress(proxy="https://desk.example.com:443"), ("desk.example.com",)),
+        (ListenAddress(proxy="https://Desk.example.com"), ("desk.example.com",)),
+        (ListenAddress(proxy="https://desk.example.com:8443/"), ("desk.example.com:8443",)),
+        (ListenAddress(proxy="https://desk.example.com:443"), ("desk.example.com",)),
     ],
 )
 def test_the_page_answers_only_under_the_names_by_which_it_is_reached(
-    address: PageAddress, names: tuple[str, ...]
+    address: ListenAddress, names: tuple[str, ...]
 ) -> None:
     address.check()
     assert address.names(7) == names
 
 
 def test_browsers_leave_out_the_port_that_everybody_uses() -> None:
-    assert PageAddress(listen="10.1.2.3", certificate=PAIR, key=PAIR).names(443) == ("10.1.2.3",)
-    assert PageAddress().names(80) == ("127.0.0.1", "localhost")
+    assert ListenAddress(listen="10.1.2.3", certificate=PAIR, key=PAIR).names(443) == ("10.1.2.3",)
+    assert ListenAddress().names(80) == ("127.0.0.1", "localhost")
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        PageAddress(listen="0.0.0.0"),
-        PageAddress(listen="10.1.2.3"),
-        PageAddress(listen="::"),
-        PageAddress(listen="evil.example"),
-        PageAddress(certificate=PAIR),
-        PageAddress(key=PAIR),
-        PageAddress(proxy="http://desk.example.com"),
-        PageAddress(proxy="https://"),
-        PageAddress(proxy="https://me@desk.example.com"),
-        PageAddress(proxy="https://desk.example.com/page"),
-        PageAddress(proxy="https://desk.example.com?x"),
-        PageAddress(listen="0.0.0.0", proxy="desk.example.com"),
+        ListenAddress(listen="0.0.0.0"),
+        ListenAddress(listen="10.1.2.3"),
+        ListenAddress(listen="::"),
+        ListenAddress(listen="evil.example"),
+        ListenAddress(certificate=PAIR),
+        ListenAddress(key=PAIR),
+        ListenAddress(proxy="http://desk.example.com"),
+        ListenAddress(proxy="https://"),
+        ListenAddress(proxy="https://me@desk.example.com"),
+        ListenAddress(proxy="https://desk.example.com/page"),
+        ListenAddress(proxy="https://desk.example.com?x"),
+        ListenAddress(listen="0.0.0.0", proxy="desk.example.com"),
     ],
 )
-def test_another_interface_without_encryption_is_refused(address: PageAddress) -> None:
+def test_another_interface_without_encryption_is_refused(address: ListenAddress) -> None:
     with pytest.raises(BadSettings) as raised:
         address.check()
     assert raised.value.hint

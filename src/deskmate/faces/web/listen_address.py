@@ -18,7 +18,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @frozen
-class PageAddress:
+class ListenAddress:
     """Where the page should listen. `proxy`: the address of the proxy in front of it that encrypts."""
 
     port: int = 0
