@@ -74,17 +74,17 @@ export function activity(one, store) {
   return { state: one.state, words: one.doing || t(one.state) };
 }
 
-// Up to when tasks in progress have taken time. In a team that stopped, until something was last heard of its members.
-export function lastMoment(store, at) {
-  if (at !== null) return at;
+// Up to when a task has taken time. In a team that stopped, until something was last heard of its members.
+export function lastMoment(task, store, at) {
+  if (task.ended || at !== null) return task.ended || at;
   if (store.team.value?.running) return now.value;
   return Math.max(0, ...store.members.values().map((one) => one.at));
 }
 
 // The names of members that are here, and of those that have left.
 export function partedMembers(store) {
-  const names = store.members.keys.value, here = (name) => store.members.row(name).peek().here;
-  return [names.filter(here), names.filter((name) => !here(name))];
+  const all = JSON.parse(store.presence.value);
+  return [true, false].map((wanted) => all.filter(([, here]) => here === wanted).map(([name]) => name));
 }
 
 export function Name({ name, colour }) {

@@ -68,6 +68,8 @@ export class TeamStore {
     this.letters = new Table(LETTERS_KEPT);
     this.questions = new Table();
     this.items = new Table(ITEMS_KEPT);
+    // Who is here, and who has left. Most changes of members change neither.
+    this.presence = computed(() => JSON.stringify([...this.members.keys.value].map((name) => [name, this.members.row(name)?.value.here])));
     // How many tasks each member has completed.
     this.done = computed(() => {
       const done = new Map();

@@ -88,7 +88,7 @@ export function Team({ name, notes, choose, besides, first }) {
   const act = (kind, body) => send(name, kind, body).then(
     (done) => { setTrouble(null); return done; },
     (error) => { setTrouble({ error: error.message, hint: error.hint }); return null; });
-  const show = (one, key = null) => { setMember(one); setView("Conversation"); setWanted(key); };
+  const show = (one, key = null) => { setMember(one); setView("Conversation"); setWanted(key); if (key) setAt(null); };
   const save = () => download(`/api/teams/${encodeURIComponent(name)}/page`, `${name}.html`).catch((error) => setTrouble({ error: error.message, hint: error.hint }));
   const Shown = SHOW[view];
   return html`<div class="team" ref=${place}>

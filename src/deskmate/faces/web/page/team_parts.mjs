@@ -56,7 +56,6 @@ function Member({ row, store, chosen, choose, at }) {
 }
 
 export function Members({ store, chosen, choose, at }) {
-  store.members.version.value;
   const [here, left] = partedMembers(store);
   const list = (names) => html`<ul>${names.map((name) => html`<li key=${name}><${Member} row=${store.members.row(name)} store=${store} chosen=${name === chosen} choose=${choose} at=${at} /></li>`)}</ul>`;
   return html`<nav class="members" aria-label=${t("Members")}><h2>${t("Members")} <small>${here.length}</small></h2>${list(here)}
@@ -158,7 +157,7 @@ export function TaskPanel({ id, store, open, show, at }) {
       ${task.meets && html`<dt>${t("Conflict")}</dt><dd class="trouble">${task.meets}</dd>`}
       ${task.began > 0 && html`<dt>${t("Began")}</dt><dd>${day(task.began)} ${clock(task.began)}</dd>`}
       ${task.ended > 0 && html`<dt>${t("Ended")}</dt><dd>${day(task.ended)} ${clock(task.ended)}</dd>`}
-      ${task.began > 0 && html`<dt>${t(task.ended ? "Took" : "So far")}</dt><dd>${duration(secondsOf(task, lastMoment(store, at)))}</dd>`}
+      ${task.began > 0 && html`<dt>${t(task.ended ? "Took" : "So far")}</dt><dd>${duration(secondsOf(task, lastMoment(task, store, at)))}</dd>`}
       ${task.updated > 0 && task.updated !== task.ended && html`<dt>${t("Changed")}</dt><dd>${day(task.updated)} ${clock(task.updated)}</dd>`}
     </dl>
     ${task.description && html`<pre class="plain">${task.description}</pre>`}

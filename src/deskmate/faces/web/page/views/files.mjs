@@ -5,6 +5,7 @@ import { ask, saved } from "deskmate/connection";
 import { Diff, Empty, html, now } from "deskmate/elements";
 import { clock, day, t } from "deskmate/words";
 
+const LOOK_SECONDS = 15;
 const MARKS = { changed: "M", created: "A", deleted: "D" };
 
 // The answer to a question, which is asked again if `news` changes. Meanwhile the last answer stays.
@@ -23,7 +24,7 @@ function useAnswer(path, news = 0) {
 // Grows if the team has done something, but seldom: the files of a large folder take time to read.
 function useNews(store) {
   const known = useRef({ calls: null, news: 0 });
-  const tick = now.value, calls = store.team.value?.calls;
+  const tick = Math.floor(now.value / LOOK_SECONDS), calls = store.team.value?.calls;
   useMemo(() => { if (known.current.calls !== calls) known.current = { calls, news: known.current.news + 1 }; }, [tick]);
   return known.current.news;
 }

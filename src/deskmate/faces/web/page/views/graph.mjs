@@ -19,7 +19,7 @@ function cut(text, most) {
   return text;
 }
 
-function Node({ row, place, hot, dim, open, point, moment }) {
+function Node({ row, place, hot, dim, open, point, store, at }) {
   const task = row.value;
   const x = EDGE + place.layer * WIDE, y = EDGE + place.row * HIGH;
   const words = cut(task.subject, WORDS);
@@ -30,7 +30,7 @@ function Node({ row, place, hot, dim, open, point, moment }) {
     <title>#${task.id} ${task.subject} (${t(task.state)})</title>
     <rect x=${x} y=${y} width=${BOX_WIDE} height=${BOX_HIGH} rx="7" /><rect class="edge-mark" x=${x} y=${y} width="4" height=${BOX_HIGH} rx="2" />
     <text class="id" x=${x + 12} y=${y + 15}>#${task.id}${task.owner ? ` ${cut(task.owner, task.began ? WORDS - 12 : WORDS - 4)}` : ""}</text>
-    ${task.began > 0 && html`<text class="id took" x=${x + BOX_WIDE - 10} y=${y + 15}>${duration(secondsOf(task, moment))}</text>`}
+    ${task.began > 0 && html`<text class="id took" x=${x + BOX_WIDE - 10} y=${y + 15}>${duration(secondsOf(task, lastMoment(task, store, at)))}</text>`}
     <text x=${x + 12} y=${y + 30}>${words}</text></g>`;
 }
 
@@ -39,7 +39,7 @@ export function Graph({ store, open, at }) {
   const [hides, setHides] = useState(false);
   const [zoom, setZoom] = useState(1);
   const box = useRef(null);
-  const all = store.tasks.values(), moment = lastMoment(store, at);
+  const all = store.tasks.values();
   const tasks = hides ? all.filter((task) => task.column !== "done") : all;
   const shape = tasks.map((task) => `${task.id}<${task.blockedBy}`).join(" ");
   const { places, layers, rows } = useMemo(() => layout(tasks), [shape]);
@@ -66,6 +66,6 @@ export function Graph({ store, open, at }) {
     <div class="scroll graph" ref=${box} tabindex="0" role="region" aria-label=${`${t("Graph")}: ${tasks.length} ${t("tasks")}`}>
       <svg width=${wide * zoom} height=${high * zoom} viewBox=${`0 0 ${wide} ${high}`} role="group" aria-label=${`${tasks.length} ${t("tasks")}`}>
         ${edges.map(line)}
-        ${tasks.map((task) => html`<${Node} key=${task.id} row=${store.tasks.row(String(task.id))} place=${places.get(task.id)} hot=${onPath.has(task.id)} dim=${near && !near.has(task.id)} open=${open} point=${point} moment=${moment} />`)}
+        ${tasks.map((task) => html`<${Node} key=${task.id} row=${store.tasks.row(String(task.id))} place=${places.get(task.id)} hot=${onPath.has(task.id)} dim=${near && !near.has(task.id)} open=${open} point=${point} store=${store} at=${at} />`)}
       </svg></div></section>`;
 }
