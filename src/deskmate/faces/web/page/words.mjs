@@ -37,7 +37,7 @@ const CHINESE = {
   "Deskmate saves the files before each message of yours, each task and each merge.": "Deskmate 会在你的每条消息、每个任务和每次合并之前保存文件。",
   "Files are not in a saved page.": "保存的页面不包含文件。", "Changes are not in a saved page.": "保存的页面不包含改动。", "No model was asked yet.": "还没有调用模型。",
   "Files as they are now": "文件现在的状态", "Nothing had been said by then.": "那时还没有内容。",
-  "pause": "暂停", "nothing was recorded": "没有任何记录", "pause cut out": "段空白已省略", "pauses cut out": "段空白已省略",
+  "pause": "暂停", "nothing was recorded": "没有任何记录", "pause cut out": "空白已省略", "pauses cut out": "空白已省略",
   "Not read yet": "尚未阅读", "Waits until the team runs again": "等团队再次运行时阅读", "Messages of yours that it has not read yet": "你发给它、它还没有读的消息",
   "has left the team and reads no mail any more.": "已离开团队，不再阅读邮件。", "Write to the lead": "写给负责人", "Have left": "已离开", "have left": "位已离开",
   "Began": "开始", "Ended": "结束", "Took": "用时", "So far": "至今用时", "task done": "个任务完成", "last active": "最近活动",
