@@ -15,7 +15,7 @@ from deskmate.core.team.tasks import Receipt
 from deskmate.faces.web.team_export import team_export
 from deskmate.runtime.streams.transcript import Transcript
 from tests.faces.disk_teams import OpenTeam, founded, hands, in_team
-from tests.faces.web.browser import needs_browser, opened, view, violations
+from tests.faces.web.browser import needs_browser, opened, slide, view, violations
 from tests.faces.web.page_server import page_server
 
 pytestmark = [pytest.mark.anyio, needs_browser, pytest.mark.behaviour("web-past")]
@@ -57,13 +57,6 @@ def paused(tmp_path: Path) -> Path:
 
 async def join_bob(team: OpenTeam) -> None:
     await team.roster.join(Joined(name="bob", role="dev", at=time.time()))
-
-
-async def slide(page: Page, share: float) -> None:
-    slider = page.get_by_role("slider", name="Time")
-    await slider.evaluate(
-        "(one, share) => { one.value = share; one.dispatchEvent(new Event('input', {bubbles: true})) }", share
-    )
 
 
 async def look_back(page: Page) -> None:

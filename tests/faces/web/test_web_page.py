@@ -18,7 +18,7 @@ from deskmate.testing.team_scripts import hears
 from tests.attacks.naughty_texts import STRINGS
 from tests.faces.chat.chat_harness import ALICE, LS, chat
 from tests.faces.disk_teams import OpenTeam, hands, in_team
-from tests.faces.web.browser import needs_browser, opened, view, violations
+from tests.faces.web.browser import needs_browser, opened, slide, view, violations
 from tests.faces.web.page_server import page_server
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
@@ -147,8 +147,7 @@ async def scrub(page: Page) -> None:
     await view(page, "Board")
     await expect(page.locator(".task")).to_have_count(3)
     await page.get_by_role("button", name="Past").click()
-    slider = page.get_by_role("slider", name="Time")
-    await slider.evaluate("one => { one.value = one.min; one.dispatchEvent(new Event('input', {bubbles: true})) }")
+    await slide(page, 0)
     await expect(page.locator(".task")).to_have_count(0)
     await page.get_by_role("button", name="Now").click()
     await expect(page.locator(".task")).to_have_count(3)
