@@ -120,7 +120,7 @@ FACES: dict[str, str] = {
     "attach": "a second window reads and writes a team of another process as its user, holds no seat and stops nothing",
     "web": "a page in a browser shows every team live, running or not, and takes the same answers as a terminal",
     "web-fetch": "agents read public pages as text; each host is asked about; hostile sites are contained",
-    "web-past": "board, members and mail of a team are shown as they were at any time, and in a file without a server",
+    "web-past": "a team, its mail and conversations are shown as they were at any time, and in a file without a server",
     "web-safe": "the page answers only who has its token, under its own name, and no text of an agent becomes markup",
     "tui": "one screen from 80×24 on: conversation, members, board, mail and questions, the keys shown; it resizes",
     "mcp-server": "an MCP client acts as the user; it only narrows, answers only if the person said so, and may end",

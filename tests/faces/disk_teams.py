@@ -20,6 +20,7 @@ from deskmate.core.team.messages import Envelope, Plain, read_envelope
 from deskmate.core.team.roster_records import Joined, MemberWaiting
 from deskmate.core.team.spending import Spent
 from deskmate.core.team.task_fields import NewTask
+from deskmate.ports import Clock
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -73,10 +74,10 @@ class OpenTeam:
 
 
 @asynccontextmanager
-async def hands(folder: Path, team: str = "main") -> AsyncIterator[OpenTeam]:
+async def hands(folder: Path, team: str = "main", clock: Clock | None = None) -> AsyncIterator[OpenTeam]:
     store = JsonlStore.open(folder, team, create=True)
     try:
-        writer = LogWriter(store, SystemClock())
+        writer = LogWriter(store, clock or SystemClock())
         roster = Roster(writer)
         await roster.refresh()
         yield OpenTeam(writer, roster, Board(writer, roster))

@@ -377,3 +377,14 @@ def test_a_task_that_waits_for_a_lost_one_is_skipped_and_those_behind_it_are_not
     assert list(board.tasks) == [1, 4]
     (skip,) = board.skipped
     assert skip.startswith("record 3 was skipped: There is no task #2.")
+
+
+def test_a_task_knows_when_its_owner_began_and_when_it_was_over() -> None:
+    claimed = board_of(FIRST, CLAIM)
+    assert (claimed.tasks[1].began, claimed.tasks[1].ended) == (3.0, 0.0)
+    done = then(claimed, Completed(by="bob", at=9.0, task=1, epoch=1))
+    assert (done.tasks[1].began, done.tasks[1].ended) == (3.0, 9.0)
+    # Only the time of the last owner counts.
+    again = then(claimed, Released(by="bob", at=5.0, task=1, epoch=1), Claimed(by="amy", at=6.0, task=1, epoch=2))
+    assert again.tasks[1].began == 6.0
+    assert then(claimed, Assigned(by="lead", at=7.0, task=1, epoch=1, owner="amy")).tasks[1].began == 0.0

@@ -62,6 +62,13 @@ async def view(page: Page, name: str) -> None:
     await page.get_by_role("tab", name=name, exact=True).click()
 
 
+async def slide(page: Page, share: float) -> None:
+    """Move the slider over the past to a part of its line, from 0 to 1."""
+    await page.get_by_role("slider", name="Time").evaluate(
+        "(one, share) => { one.value = share; one.dispatchEvent(new Event('input', {bubbles: true})) }", share
+    )
+
+
 async def violations(page: Page) -> list[str]:
     """Return what the checker finds that keeps people from using the page."""
     await page.evaluate(AXE_SCRIPT)

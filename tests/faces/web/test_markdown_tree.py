@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.faces.web.markdown_tree import markdown_tree
+from deskmate.faces.web.markdown_tree import markdown_tree, plain_words
 from tests.attacks.naughty_texts import STRINGS
 
 KNOWN = {
@@ -88,3 +88,17 @@ def test_hostile_text_makes_no_other_element(text: str) -> None:
 @given(st.text("<>&[]()!`*_#-:/ \n|javscriptdh\"'=\\", max_size=200))
 def test_no_text_makes_another_element(text: str) -> None:
     check(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# Plan\n\n1. Read `a.py`, *then* **b**.\n2. Go", "Plan Read a.py, then b. Go"),
+        ("[a link](https://example.com)!", "a link!"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a b 1 2"),
+        ("<b>no</b> markup", "<b>no</b> markup"),
+        ("", ""),
+    ],
+)
+def test_the_words_of_a_text_have_no_marks(text: str, words: str) -> None:
+    assert plain_words(markdown_tree(text)) == words

@@ -19,7 +19,7 @@ from deskmate.testing import Scenario
 from tests.app.rewind.rewind_story import SETTINGS, begin, go_on
 from tests.faces.disk_teams import OpenTeam, founded, in_team
 from tests.faces.mcp.team_client import NOT_WRITTEN, no_leads_left, writes_a_file
-from tests.faces.web.browser import needs_browser, opened, view, violations
+from tests.faces.web.browser import needs_browser, opened, slide, view, violations
 from tests.faces.web.page_server import page_server
 
 pytestmark = [pytest.mark.anyio, needs_browser, pytest.mark.behaviour("web")]
@@ -114,17 +114,20 @@ async def test_files_are_shown_as_they_were_at_the_time_of_the_slider(tmp_path: 
             ):
                 await view(page, "Files")
                 await page.get_by_role("button", name="M wall").click()
-                await expect(page.locator(".diff .added", has_text="blue")).to_be_visible()
+                # These are the files as they are now, not those of the last checkpoint.
+                await expect(page.locator(".diff .added", has_text="green")).to_be_visible()
                 await page.get_by_role("button", name="Whole file").click()
-                await expect(page.locator(".code")).to_have_text("bare\nred\nblue\n")
+                await expect(page.locator(".code")).to_have_text("bare\nred\nblue\ngreen\n")
+                await view(page, "Changes")
+                await expect(page.locator(".diff .added", has_text="green")).to_have_count(2)
+                await view(page, "Files")
+                await page.get_by_role("button", name="M wall").click()
                 # Before the second message there was only red.
                 points = (await server.client.get("/api/teams/main/files")).json()["points"]
+                steps = (await server.client.get("/api/teams/main/history")).json()["steps"]
+                first, last = steps[0]["at"], steps[-1]["at"]
                 await page.get_by_role("button", name="Past").click()
-                slider = page.get_by_role("slider", name="Time")
-                await slider.evaluate(
-                    "(one, at) => { one.value = at; one.dispatchEvent(new Event('input', {bubbles: true})) }",
-                    points[1]["at"] + 0.001,
-                )
+                await slide(page, (points[1]["at"] + 0.001 - first) / (last - first))
                 await page.get_by_role("button", name="Whole file").click()
                 await expect(page.locator(".code")).to_have_text("bare\nred\n")
                 await expect(page.get_by_role("button", name="blue.txt")).to_have_count(0)

@@ -7,12 +7,13 @@ import anyio
 import pytest
 
 from deskmate.config import load
-from deskmate.core.team.messages import Plain
+from deskmate.core.team.messages import Broadcast, Plain
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import Refused
 from deskmate.faces.web.live.shared_team import SharedTeam, SharedTeams
 from deskmate.faces.web.live.team_changes import TeamChanges
 from deskmate.faces.web.live.versioned import GONE_KEPT, Versioned
+from deskmate.runtime.streams.transcript import Transcript
 from tests.faces.disk_teams import hands
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("web")]
@@ -86,6 +87,33 @@ async def test_a_page_that_closes_while_it_waits_leaves_the_waiting_to_others(te
                 await changes.wait()
                 found = (await changes.next())[1]
             assert [letter["summary"] for letter in found["letters"].values()] == ["still there?"]
+
+
+async def test_a_message_of_the_user_waits_until_its_reader_has_heard_it(teams: SharedTeams, place: Path) -> None:
+    with anyio.fail_after(SOON):
+        async with teams.opened("main") as team, hands(place) as opened:
+            mailbox = opened.mailbox("user")
+            await mailbox.broadcast(("alice", "bob"), Broadcast(content="stop"), id_="user:1.0")
+            changes, waiting = TeamChanges(team, "lead", 0), dict[str, list[str]]()
+            while not waiting:
+                waiting = {one["summary"]: one["unread"] for one in await new_letters(changes) if one["unread"]}
+            assert waiting == {"stop": ["alice", "bob"]}
+            assert {name: one["unread"] for name, one in team.since(0)["members"].items()} == {
+                "lead": 0,
+                "alice": 1,
+                "bob": 1,
+            }
+            await opened.mailbox("alice").hear(await Transcript.load(opened.writer, "alice"))
+            while waiting["stop"] != ["bob"]:
+                waiting = {one["summary"]: one["unread"] for one in await new_letters(changes)} or waiting
+            assert team.since(0)["members"]["alice"]["unread"] == 0
+
+
+async def new_letters(changes: TeamChanges) -> list[dict[str, Any]]:
+    """Return the letters that have changed since a page was last told."""
+    _, change = await changes.next()
+    await changes.wait()
+    return [*change.get("letters", {}).values()]
 
 
 async def test_a_team_that_does_not_exist_is_refused_and_forgotten(teams: SharedTeams) -> None:

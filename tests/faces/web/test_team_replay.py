@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deskmate.app.attach.team_on_disk import watched
+from deskmate.config import load
+from deskmate.core.log.names import BOARD
+from deskmate.core.log.records import Item
 from deskmate.core.team.messages import Broadcast, Plain
 from deskmate.core.team.roster_records import MemberIdle, MemberWorking
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.errors import TaskRefused
-from deskmate.faces.web.live.team_replay import team_replay
+from deskmate.faces.web.live.shared_team import SharedTeams
+from deskmate.faces.web.live.team_replay import TeamPast
 from deskmate.faces.web.page_files import page_files, single_file
 from deskmate.faces.web.team_export import team_export
 from tests.faces.disk_teams import OpenTeam, founded, in_team
@@ -23,6 +29,17 @@ from tests.faces.web.page_server import page_server
 pytestmark = pytest.mark.behaviour("web-past")
 
 PARTS = ("members", "tasks", "letters")
+
+
+def team_replay(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return the steps of a team, oldest first."""
+
+    async def read() -> list[dict[str, Any]]:
+        async with SharedTeams(folder, load({"HOME": str(folder)})).opened(name) as team:
+            await team.past.refresh(team.disk)
+            return team.past.steps
+
+    return anyio.run(read)
 
 
 def played_back(steps: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -39,8 +56,8 @@ def played_back(steps: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def without_now(members: dict[str, Any]) -> dict[str, Any]:
-    """Return members without what they do now and how full their context is, which only live pages show."""
-    now = ("doing", "context")
+    """Return members without what only live pages show: what they do now, how full their context is, unread mail."""
+    now = ("doing", "context", "unread")
     return {name: {key: value for key, value in one.items() if key not in now} for name, one in members.items()}
 
 
@@ -156,6 +173,12 @@ def test_no_text_of_an_agent_ends_the_data_of_a_saved_page() -> None:
     assert json.loads(data) == {"name": text}
 
 
+async def records_of(folder: Path, team: str) -> dict[str, Sequence[Item]]:
+    """Return the records of the board of a team."""
+    async with watched(folder, team, load({"HOME": str(folder)})) as opened:
+        return {BOARD: await opened.records(BOARD)}
+
+
 def calls_to_replay(folder: Path, count: int) -> int:
     """Return how many calls the replay of a team with so many tasks takes."""
 
@@ -170,9 +193,10 @@ def calls_to_replay(folder: Path, count: int) -> int:
         nonlocal made
         made += event == "call"
 
+    past, news = TeamPast(), anyio.run(records_of, folder, f"team-{count}")
     sys.setprofile(note)
     try:
-        team_replay(folder, f"team-{count}")
+        past.take(news)
     finally:
         sys.setprofile(None)
     return made

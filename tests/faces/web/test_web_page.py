@@ -7,16 +7,18 @@ import anyio
 import pytest
 from playwright.async_api import Page, expect
 
+from deskmate.core.agent.entries import AgentParked, Call, Compacted, Did, Said, Started
 from deskmate.core.team.messages import Envelope, Plain, PlanResponse
-from deskmate.core.team.roster_records import Joined
+from deskmate.core.team.roster_records import Joined, MemberIdle
 from deskmate.core.team.task_fields import NewTask
 from deskmate.faces.web.team_export import team_export
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import hears
 from tests.attacks.naughty_texts import STRINGS
 from tests.faces.chat.chat_harness import ALICE, LS, chat
 from tests.faces.disk_teams import OpenTeam, hands, in_team
-from tests.faces.web.browser import needs_browser, opened, view, violations
+from tests.faces.web.browser import needs_browser, opened, slide, view, violations
 from tests.faces.web.page_server import page_server
 from tests.scenarios.app_harness import SOON, AppHarness
 from tests.scenarios.conftest import harness
@@ -145,8 +147,7 @@ async def scrub(page: Page) -> None:
     await view(page, "Board")
     await expect(page.locator(".task")).to_have_count(3)
     await page.get_by_role("button", name="Past").click()
-    slider = page.get_by_role("slider", name="Time")
-    await slider.evaluate("one => { one.value = one.min; one.dispatchEvent(new Event('input', {bubbles: true})) }")
+    await slide(page, 0)
     await expect(page.locator(".task")).to_have_count(0)
     await page.get_by_role("button", name="Now").click()
     await expect(page.locator(".task")).to_have_count(3)
@@ -182,6 +183,17 @@ async def test_no_text_of_an_agent_runs_a_script(place: Path) -> None:
             await team.mailbox("alice").send("lead", Plain(content="\n\n".join(part), summary=part[0][:100]))
             await team.board.create("alice", NewTask(part[-1][:200] or "x", description="\n".join(part)))
         await team.roster.join(Joined(name="eve", role="<img src=x onerror=alert(2)>", at=2.0))
+        await team.spend("eve", loud[0], 0.5)
+        await team.roster.status(MemberIdle(name="eve", words=loud[0], at=3.0))
+        transcript = await Transcript.load(team.writer, "eve")
+        await transcript.record(Started(name="eve", prompt=loud[0]))
+        calls = tuple(Call(tool=tool, arguments={loud[0]: text}) for text in texts[:40] for tool in ("bash", loud[0]))
+        said = await transcript.record(Said(text="\n\n".join(texts), calls=calls))
+        for index, call in enumerate(calls):
+            shown = f"--- a\n+++ b\n@@ -1 +1 @@\n+{call.arguments[loud[0]]}"
+            await transcript.record(Did(call=f"eve:{said}.{index}", text=loud[0], shown=shown if index % 2 else ""))
+        await transcript.record(Compacted(upto=0, summary="\n".join(loud)))
+        await transcript.record(AgentParked(reason=loud[0]))
 
     await anyio.to_thread.run_sync(in_team, place, write)
     with anyio.fail_after(SOON):
@@ -189,6 +201,16 @@ async def test_no_text_of_an_agent_runs_a_script(place: Path) -> None:
             for name in VIEWS:
                 await view(page, name)
                 await expect(page.get_by_role("tabpanel")).to_be_visible()
+            await view(page, "Cost")
+            await page.get_by_role("button", name="Models").click()
+            await page.locator(".member", has_text="eve").click()
+            await expect(page.locator(".entry.call")).to_have_count(80)
+            await page.evaluate(
+                "for (const one of document.querySelectorAll('.fold[aria-expanded=false]')) one.click()"
+            )
+            await expect(page.locator(".fold[aria-expanded=false]")).to_have_count(0)
+            await page.get_by_role("searchbox", name="Search").fill("alert")
+            await expect(page.get_by_role("list", name="Found").get_by_role("button").first).to_be_visible()
             await view(page, "Mail")
             for arrow in await page.locator(".arrow").all():
                 await arrow.click()

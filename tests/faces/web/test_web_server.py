@@ -1,16 +1,21 @@
 """What programs read and do through the interface of the page."""
 
+import json
+import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.task_fields import NewTask
+from deskmate.faces.web.open_api import open_api
 from deskmate.faces.web.page_requests import MOST_TEAMS
-from tests.faces.disk_teams import files, founded, hands, played, sign
+from tests.faces.disk_teams import files, founded, hands, played, sign, worked
 from tests.faces.fake_app import Env
 from tests.faces.web.page_server import PageServer, page_server
 
@@ -267,3 +272,58 @@ async def test_the_ninth_team_at_once_is_refused(own: Path) -> None:
             await running.enter_async_context(opened.writer.store.hold("lead", "process 7"))
         answer = await server.client.post("/api/teams", json={"goal": "one more"})
     assert (answer.status_code, str(MOST_TEAMS) in answer.json()["error"]) == (409, True)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+VALUES = (
+    st.sampled_from(("main", "alice", "now", "1", "#1", "0", "1e9", "user", "all", "yes", "\0", "../x")) | st.text()
+)
+PATHS: dict[str, dict[str, Any]] = open_api()["paths"]
+# The stream of events never ends, and a new process is more than a request.
+CALLS = [
+    (method, path, operation)
+    for path, methods in PATHS.items()
+    for method, operation in methods.items()
+    if (method, path.rpartition("/")[2]) not in (("get", "events"), ("post", "teams"), ("post", "resumes"))
+]
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, str, dict[str, str], object]:
+    """Draw a request with known names and any values."""
+    method, path, operation = draw(st.sampled_from(CALLS))
+    query = {
+        one["name"]: draw(VALUES) for one in operation["parameters"] if one["in"] == "query" and draw(st.booleans())
+    }
+    body: object = None
+    if method == "post":
+        known = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+        body = draw(JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(known, VALUES | JSON)))
+    return method, path.replace("{team}", draw(st.sampled_from(("main", "nobody", "%00", "..")))), query, body
+
+
+@settings(max_examples=200 if "DESKMATE_SOAK" in os.environ else 20, deadline=None)
+@given(st.lists(requests(), min_size=1, max_size=10))
+def test_no_request_makes_the_server_fail(
+    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[str, str, dict[str, str], object]]
+) -> None:
+    folder = worked(tmp_path_factory.mktemp("team"))
+
+    async def ask() -> list[int]:
+        async with page_server(folder) as server:
+            headers = {"Content-Type": "application/json"}
+            return [
+                (
+                    await server.client.request(
+                        method, path, params=query, headers=headers, content=json.dumps(body).encode()
+                    )
+                ).status_code
+                for method, path, query, body in asked
+            ]
+
+    # 503 says that files cannot be read or written, which is not the case here.
+    assert all(status < 500 for status in anyio.run(ask))

@@ -1,4 +1,4 @@
-"""The files of a workspace as they were at a checkpoint of a team, to look at."""
+"""The files of a workspace as they were at a checkpoint of a team, or as they are now, to look at."""
 
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -65,27 +65,30 @@ class PastFiles:
             PastPoint(one.number, one.at, one.before or words.get(one.entry or 0, "")) for one in self._known()
         )
 
-    async def files(self, number: int) -> tuple[tuple[PastFile, ...], bool]:
-        """Return the files of a checkpoint, changed ones first, and whether there are more. Raises Refused."""
-        return await to_thread.run_sync(self._files, number)
+    async def files(self, number: int | None) -> tuple[tuple[PastFile, ...], bool]:
+        """Return the files of a checkpoint, changed ones first, and whether there are more. Raises Refused.
 
-    def _files(self, number: int) -> tuple[tuple[PastFile, ...], bool]:
-        first, point = self._two(number)
-        changed = {one.path: one.kind.value for one in self.checkpoints.changes(first.saved.tree, point.saved.tree)}
-        paths = self.checkpoints.paths(point.saved.tree)
+        Without a number, these are the files as they are now.
+        """
+        trees = await self._trees(number)
+        return await to_thread.run_sync(self._files, *trees)
+
+    def _files(self, first: str, tree: str) -> tuple[tuple[PastFile, ...], bool]:
+        changed = {one.path: one.kind.value for one in self.checkpoints.changes(first, tree)}
+        paths = self.checkpoints.paths(tree)
         listed = [*sorted(changed), *(path for path in paths if path not in changed)]
         files = tuple(PastFile(path, changed.get(path, "")) for path in listed[:MOST_FILES])
         return files, len(listed) > MOST_FILES
 
-    async def content(self, number: int, path: str) -> PastContent:
-        """Return a file at a checkpoint, and how it differs from the first one. Raises Refused."""
-        return await to_thread.run_sync(self._content, number, path)
+    async def content(self, number: int | None, path: str) -> PastContent:
+        """Return a file at a checkpoint or now, and how it differs from the first one. Raises Refused."""
+        trees = await self._trees(number)
+        return await to_thread.run_sync(self._content, *trees, path)
 
-    def _content(self, number: int, path: str) -> PastContent:
-        first, point = self._two(number)
-        before, now = (self.checkpoints.content(one.saved.tree, path) for one in (first, point))
+    def _content(self, first: str, tree: str, path: str) -> PastContent:
+        before, now = (self.checkpoints.content(one, path) for one in (first, tree))
         if before is None and now is None:
-            raise Refused(f"There is no file {path[:200]!r} at point {number}")
+            raise Refused(f"There is no file {path[:200]!r} at this point")
         if any(b"\0" in data for data in (before, now) if data):
             return PastContent(None, "")
         old, new = (self._text(data or b"") for data in (before, now))
@@ -93,15 +96,31 @@ class PastFiles:
         cut = len(now or b"") > _MOST_BYTES
         return PastContent(None if now is None else new, diff, cut)
 
+    async def diff(self) -> str:
+        """Return what has changed since the first checkpoint, as a patch. Raises Refused."""
+        first, tree = await self._trees(None)
+        return self.redaction.text(await to_thread.run_sync(self.checkpoints.diff, first, tree))
+
     def _text(self, data: bytes) -> str:
         return self.redaction.text(data[:_MOST_BYTES].decode(errors="replace"))
 
-    def _two(self, number: int) -> tuple[Point, Point]:
-        points = self._known()
+    async def _trees(self, number: int | None) -> tuple[str, str]:
+        """Return the first saved tree, and that of a checkpoint or the files as they are now."""
+        points = await to_thread.run_sync(self._known)
+        if not points:
+            raise Refused(f"Team '{self.team}' has no checkpoint, so its files are not known")
+        if number is None:
+            return points[0].saved.tree, await self._now()
         point = next((point for point in points if point.number == number), None)
         if point is None:
             raise Refused(f"Team '{self.team}' has no point {number}")
-        return points[0], point
+        return points[0].saved.tree, point.saved.tree
+
+    async def _now(self) -> str:
+        try:
+            return (await self.checkpoints.save()).tree
+        except ToolError as error:
+            raise Refused(f"The files here cannot be read: {error}") from error
 
     def _known(self) -> tuple[Point, ...]:
         try:

@@ -122,7 +122,7 @@ def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task
         case TaskEdited():
             yield from _edited(board, event, number)
         case Claimed(task=id, by=by, at=at):
-            yield _given(board.tasks[id], by, at, TaskStatus.IN_PROGRESS)
+            yield replace(_given(board.tasks[id], by, at), status=TaskStatus.IN_PROGRESS, began=at)
         case Assigned(task=id, owner=owner, at=at):
             yield _given(board.tasks[id], owner, at)
         case Released(task=id, note=note, by=by, at=at):
@@ -134,7 +134,7 @@ def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task
             yield replace(board.tasks[id], offer=None, returned=reason, updated=at)
         case Completed(task=id, receipt=receipt, merged=merged, at=at):
             done = replace(board.tasks[id], status=TaskStatus.COMPLETED, receipt=receipt, merged=merged, updated=at)
-            yield replace(done, offer=None, returned="")
+            yield replace(done, offer=None, returned="", ended=at)
         case Deleted(task=id, by=by, at=at):
             task = replace(board.tasks[id], status=TaskStatus.DELETED, blocked_by=frozenset(), updated=at)
             yield replace(task, offer=None, deleted_by=by, deleted_in=number)
@@ -185,10 +185,11 @@ def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
     return _attributed(after, changed, event.by, number)
 
 
-def _given(task: Task, owner: str | None, at: float, status: TaskStatus = TaskStatus.PENDING) -> Task:
-    """Return a task with another owner, or none. Only a change of owner starts a new epoch."""
+def _given(task: Task, owner: str | None, at: float) -> Task:
+    """Return a pending task with another owner, or none. Only a change of owner starts a new epoch."""
     epoch = task.epoch if task.owner == owner else task.epoch + 1
-    return replace(task, status=status, owner=owner, epoch=epoch, offer=None, returned="", updated=at)
+    given = replace(task, status=TaskStatus.PENDING, owner=owner, epoch=epoch, updated=at, began=0.0, ended=0.0)
+    return replace(given, offer=None, returned="")
 
 
 def _unblocked(task: Task, blocker: int, at: float) -> Task:

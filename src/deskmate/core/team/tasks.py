@@ -94,7 +94,7 @@ class Note(NamedTuple):
 
 @frozen
 class Task:
-    """One piece of work. `epoch` counts its changes of owner. Times are for people.
+    """One piece of work. `epoch` counts its changes of owner. Times are for people; `began`, `ended`: 0 if not yet.
 
     `edits`: who last changed each field, including `blocked_by`, after the task was created; `edited_in`: the record of
     that. `changed_by`, `changed_in`: who last changed anything, and in which record; tasks that differ only in these
@@ -114,6 +114,8 @@ class Task:
     verify: str | None = None
     created: float = 0.0
     updated: float = 0.0
+    began: float = field(default=0.0, compare=False)
+    ended: float = field(default=0.0, compare=False)
     notes: tuple[Note, ...] = ()
     receipt: Receipt | None = None
     created_by: str = ""

@@ -32,12 +32,27 @@ _TAGS = {
     "td": "td",
 }
 
+# What is inside a line of text.
+_INLINE = ("strong", "em", "del", "code", "a", "span")
+
 
 def markdown_tree(text: str) -> list[Node]:
     """Return the elements of a text in Markdown."""
     from markdown_it.tree import SyntaxTreeNode
 
     return _children(SyntaxTreeNode(_parser().parse(text)))
+
+
+def plain_words(nodes: list[Node]) -> str:
+    """Return the text of elements, without line ends."""
+    return " ".join("".join(map(_text, nodes)).split())
+
+
+def _text(node: Node) -> str:
+    if isinstance(node, str):
+        return node
+    inside = "".join(map(_text, node[2]))
+    return inside if node[0] in _INLINE else f" {inside} "
 
 
 @cache

@@ -35,6 +35,7 @@ def _number(least: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": least, "maximum": _MOST}
 
 
+_POINT = {**_TEXT, "pattern": "^(now|[1-9][0-9]{0,14})$"}
 _MEMBER = _query("member", "Whose transcript it is. Default: lead.", _TEXT)
 # By the last part of the address, below `/api/teams/TEAM/`: what it does, what it returns, its parameters.
 _LOOKS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
@@ -55,9 +56,13 @@ _LOOKS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
         ],
     ),
     "transcript": (
-        "Return earlier items of the transcript of a member.",
+        "Return earlier items of a transcript, or with `at` those around a time and when each was written.",
         _JSON,
-        [_MEMBER, _query("before", "Only items that were complete before this entry.", _number(1), required=True)],
+        [
+            _MEMBER,
+            _query("before", "Only items that were complete before this entry. Needed without `at`.", _number(1)),
+            _query("at", "A time in seconds since 1970.", {"type": "number", "minimum": 0, "maximum": _MOST}),
+        ],
     ),
     "search": (
         "Find words in the transcripts of all members.",
@@ -72,15 +77,15 @@ _LOOKS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
         ],
     ),
     "files": (
-        "Return the checkpoints of the files of a team, the files of one, or a file as it was then.",
+        "Return the checkpoints of the files of a team, the files of one or of now, or one of these files.",
         _JSON,
         [
-            _query("point", "The number of a checkpoint. Without it, the checkpoints are listed.", _number(1)),
-            _query("path", "A file of the checkpoint. Without it, its files are listed.", {**_TEXT, "maxLength": 4096}),
+            _query("point", "The number of a checkpoint, or now. Without it, the checkpoints are listed.", _POINT),
+            _query("path", "One of the files. Without it, the files are listed.", {**_TEXT, "maxLength": 4096}),
         ],
     ),
     "changes": (
-        "Return what the branch of a team changes, as a diff.",
+        "Return what a team changes, as a diff: its branch, or without one, the files since the first checkpoint.",
         _JSON,
         [_query("part", "Only the work of a task, such as #3, or what of a member is not merged.", _TEXT)],
     ),

@@ -32,12 +32,11 @@ _HEADERS = {
 class RequestGuard:
     """Passes on only requests that may be answered.
 
-    `hosts`: the values of the header Host by which this server is reached. `scripts`: the hash of the one script
-    inside the page, its import map.
+    `scripts`: the hash of the one script inside the page, its import map.
     """
 
-    def __init__(self, inner: ASGIApp, token: str, hosts: frozenset[str], scripts: str) -> None:
-        self._inner, self._check = inner, RequestCheck(hosts, token)
+    def __init__(self, inner: ASGIApp, check: RequestCheck, scripts: str) -> None:
+        self._inner, self._check = inner, check
         self._headers = [(name, value.replace(b"{scripts}", scripts.encode())) for name, value in _HEADERS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,13 +24,14 @@ from deskmate.faces.common.items.transcript_items import (
     fold_of,
     is_brief,
 )
-from deskmate.faces.web.markdown_tree import markdown_tree
+from deskmate.faces.web.markdown_tree import markdown_tree, plain_words
 from deskmate.queries.team_view import SeenTeam
 
 Shown: TypeAlias = dict[str, Any]
 
 # Of one text, the page shows at most so many characters.
 _TEXT_CHARS = 100_000
+_SUMMARY_CHARS = 120
 
 
 def team_json(team: SeenTeam) -> Shown:
@@ -97,6 +98,8 @@ def task_json(item: TaskItem) -> Shown:
         "meets": item.meets,
         "notes": [{"by": note.by, "text": note.text} for note in task.notes],
         "updated": task.updated,
+        "began": task.began,
+        "ended": task.ended,
     }
 
 
@@ -133,15 +136,18 @@ def summary_json(roster: RosterState, board: BoardState, spent: Sum) -> Shown:
 
 
 def letter_json(item: MailItem) -> Shown:
-    """Return a message."""
+    """Return a message. `unread`: who has not read it yet, of what the user wrote."""
+    body = _body(item.text, is_markdown=item.is_markdown)
+    words = plain_words(body) if item.is_markdown else item.text
     return {
         "key": item.key,
         "sender": item.sender,
         "recipients": list(item.recipients),
         "at": item.envelope.timestamp,
+        "unread": [],
         "title": item.title,
-        "body": _body(item.text, is_markdown=item.is_markdown),
-        "summary": str(getattr(item.envelope.message, "summary", "")) or item.text[:120],
+        "body": body,
+        "summary": str(getattr(item.envelope.message, "summary", "")) or words[:_SUMMARY_CHARS],
     }
 
 

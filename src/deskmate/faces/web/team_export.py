@@ -11,8 +11,7 @@ from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
 from deskmate.errors import Refused
 from deskmate.faces.common.text_tables import note
 from deskmate.faces.web.live.shared_team import SharedTeam
-from deskmate.faces.web.live.team_replay import team_replay
-from deskmate.faces.web.live.transcripts import MemberWords, shown_items
+from deskmate.faces.web.live.transcripts import TimedWords
 from deskmate.faces.web.page_files import single_file
 from deskmate.queries.stream_reader import reading_of
 
@@ -43,8 +42,7 @@ def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
         async with watched(reading.workspace, reading.team, settings) as opened:
             return await _saved(opened, settings)
 
-    steps = team_replay(reading.workspace, reading.team)
-    data = {**anyio.run(saved), "name": reading.team, "steps": steps, "version": __version__}
+    data = {**anyio.run(saved), "name": reading.team, "version": __version__}
     # Records have no secrets that were known when they were written. This takes out those that are known only now.
     return reading.team, single_file(reading.team, app.redaction_of(settings).value(data))
 
@@ -52,5 +50,6 @@ def team_export(folder: Path | None, team: str | None) -> tuple[str, str]:
 async def _saved(team: TeamOnDisk, settings: app.Settings) -> dict[str, Any]:
     shared = SharedTeam(team, settings)
     await shared.fold()
-    words = {name: shown_items(await MemberWords(name).news(team)) for name in team.roster.members}
-    return {"state": shared.since(0), "transcripts": words}
+    await shared.past.refresh(team)
+    words = {name: (await TimedWords.read(team, shared.past.times, name)).shown() for name in team.roster.members}
+    return {"state": shared.since(0), "transcripts": words, "steps": shared.past.steps}

@@ -1,7 +1,9 @@
 """What the routes of the page answer, for the teams of one workspace."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
@@ -18,15 +20,16 @@ from deskmate.core.policy.permissions import NARROW_TO_WIDE, Mode
 from deskmate.errors import BadInput, DeskmateError, Refused, StoreError, ToolError
 from deskmate.faces.web.live.shared_team import SharedTeams
 from deskmate.faces.web.live.team_changes import team_events
-from deskmate.faces.web.live.transcripts import earlier_items, found_items
+from deskmate.faces.web.live.transcripts import TimedWords, earlier_items, found_items
 from deskmate.faces.web.page_requests import PageRequest
 from deskmate.faces.web.shown_json import team_json
 from deskmate.faces.web.team_export import team_export
 from deskmate.queries.team_view import look_at_teams
-from deskmate.queries.tree_view import look_at_diff
+from deskmate.queries.tree_view import SeenDiff, look_at_diff
 
 Answer: TypeAlias = Callable[["TeamPages", Request], Coroutine[Any, Any, Response]]
 
+_TIME = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 _DIFF_CHARS = 2_000_000
 _WORDS_CHARS = 200
 
@@ -108,10 +111,16 @@ class TeamPages:
 
     @answers
     async def transcript(self, request: Request) -> Response:
-        """Return earlier items of a transcript."""
-        before = _number(request.query_params.get("before", ""), "before")
+        """Return earlier items of a transcript, or those around a time."""
+        query = request.query_params
+        name = query.get("member", "lead")
+        at = _time(query["at"]) if "at" in query else None
         async with self._shared.opened(request.path_params["team"]) as team:
-            return JSONResponse(await earlier_items(team.disk, request.query_params.get("member", "lead"), before))
+            if at is None:
+                return JSONResponse(await earlier_items(team.disk, name, _number(query.get("before", ""), "before")))
+            await team.past.refresh(team.disk)
+            words = await TimedWords.read(team.disk, team.past.times, name)
+            return JSONResponse(words.around(at))
 
     @answers
     async def search(self, request: Request) -> Response:
@@ -124,11 +133,11 @@ class TeamPages:
 
     @answers
     async def files(self, request: Request) -> Response:
-        """Return the checkpoints of a team, the files of one, or a file as it was then."""
-        team, path = request.path_params["team"], request.query_params.get("path")
-        number = _number(request.query_params.get("point", "0"), "point")
+        """Return the checkpoints of a team, the files of one or of now, or one of these files."""
+        team, path, point = request.path_params["team"], *map(request.query_params.get, ("path", "point"))
+        number = None if point in (None, "now") else _number(point, "point")
         past = await to_thread.run_sync(past_files_of, self._folder, team, self._settings)
-        if not number:
+        if point is None:
             return JSONResponse({"points": [asdict(point) for point in await past.points()]})
         if path is not None:
             return JSONResponse(asdict(await past.content(number, path)))
@@ -138,10 +147,23 @@ class TeamPages:
     @answers
     async def changes(self, request: Request) -> Response:
         """Return what a team, one task or one member changed in the files."""
-        part = request.query_params.get("part") or None
-        seen = await look_at_diff(self._folder, request.path_params["team"], part)
+        team, part = request.path_params["team"], request.query_params.get("part") or None
+        try:
+            seen = await look_at_diff(self._folder, team, part)
+        except Refused:
+            # A team that shares one folder has no branch, but its first checkpoint.
+            if part is not None or (text := await self._since_first_checkpoint(team)) is None:
+                raise
+            seen = SeenDiff(team, "No file has changed since your first message.", text)
         cut = len(seen.text) > _DIFF_CHARS
         return JSONResponse({"diff": seen.text[:_DIFF_CHARS], "cut": cut, "none": seen.if_none})
+
+    async def _since_first_checkpoint(self, team: str) -> str | None:
+        """Return what has changed in the files, None if that is not known."""
+        with suppress(Refused):
+            past = await to_thread.run_sync(past_files_of, self._folder, team, self._settings)
+            return await past.diff()
+        return None
 
     @answers
     async def page(self, request: Request) -> Response:
@@ -169,6 +191,12 @@ def _number(text: str, name: str) -> int:
     if not (text.isdecimal() and text.isascii() and len(text) < 16):
         raise _BadRequest(f"{name} must be a number.")
     return int(text)
+
+
+def _time(text: str) -> float:
+    if not _TIME.fullmatch(text):
+        raise _BadRequest("at must be a time in seconds since 1970.")
+    return float(text)
 
 
 def _words(error: DeskmateError) -> dict[str, str]:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from deskmate.app import Settings
+from deskmate.faces.common.http.request_check import RequestCheck
 from deskmate.faces.web.open_api import open_api
 from deskmate.faces.web.page_files import INDEX, content_of, import_map_hash, page_files
 from deskmate.faces.web.page_requests import REQUESTS, PageRequest, TeamRequest
@@ -20,8 +21,10 @@ from deskmate.faces.web.team_pages import TeamPages
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def web_application(folder: Path, settings: Settings, token: str, hosts: frozenset[str]) -> ASGIApp:
-    """Return the application that serves the teams of a workspace."""
+def web_application(
+    folder: Path, settings: Settings, token: str, hosts: frozenset[str], *, secure: bool = False
+) -> ASGIApp:
+    """Return the application that serves the teams of a workspace. `secure`: browsers reach it with https."""
     pages = TeamPages(folder, settings)
     description = open_api()
 
@@ -46,7 +49,7 @@ def web_application(folder: Path, settings: Settings, token: str, hosts: frozens
         Route("/", _file(INDEX)),
         *(Route(f"/{name}", _file(name)) for name in page_files() if name != INDEX),
     ]
-    return RequestGuard(Starlette(routes=routes), token, hosts, import_map_hash())
+    return RequestGuard(Starlette(routes=routes), RequestCheck(hosts, token, secure=secure), import_map_hash())
 
 
 def _act(pages: TeamPages, kind: type[PageRequest]) -> Endpoint:

@@ -1,9 +1,14 @@
 """web, export and telemetry, with their help. Docstrings of commands are their help."""
 
+from pathlib import Path
+from typing import Any
+
 import click
 
 from deskmate.faces.cli import shell_completion
 from deskmate.faces.common.command_start import importing
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -12,18 +17,23 @@ from deskmate.faces.common.command_start import importing
     "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Listen on this port. Default: any free one."
 )
 @click.option("--open", "opens", is_flag=True, help="Also open the page in your browser.")
+@click.option("--listen", metavar="ADDRESS", help="Listen on this address, such as 0.0.0.0. Default: 127.0.0.1.")
+@click.option("--tls-cert", "certificate", metavar="FILE", type=_FILE, help="Encrypt with this certificate (PEM).")
+@click.option("--tls-key", "key", metavar="FILE", type=_FILE, help="The key of the certificate (PEM).")
+@click.option("--proxy", metavar="URL", help="The https address of a proxy in front of the page that encrypts.")
 @click.pass_context
-def web(ctx: click.Context, /, team: str | None, port: int, opens: bool) -> int:
+def web(ctx: click.Context, /, team: str | None, **options: Any) -> int:
     """Show your teams in a browser, live: members, board, mail, conversations, costs and questions.
 
     Prints a link with a token, and serves the page until you press Ctrl-C. With TEAM, the page begins with that team.
-    It listens on 127.0.0.1 only. With the link, anybody on this machine can write to members and answer questions in
-    your name. The teams need not run, and stopping the page does not stop them.
+    With the link, anybody on this machine can write to members and answer questions in your name. The teams need not
+    run, and stopping the page does not stop them. Other machines reach it only with --listen and --tls-cert, or through
+    a --proxy.
     """
     with importing():
         from deskmate.faces.web import serve
 
-    return serve(ctx.meta["workspace"], team, port=port, opens=opens)
+    return serve(ctx.meta["workspace"], team, **options)
 
 
 @click.command()

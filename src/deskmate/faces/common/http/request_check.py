@@ -24,10 +24,14 @@ class RequestFlaw(Enum):
 
 @frozen
 class RequestCheck:
-    """`hosts`: the values of the header Host by which this server is reached. `token`: what clients must send."""
+    """`hosts`: the values of the header Host by which this server is reached. `token`: what clients must send.
+
+    `secure`: whether its own pages have addresses with https.
+    """
 
     hosts: frozenset[str]
     token: str
+    secure: bool = False
 
     def flaw(self, headers: Headers, *, needs_token: bool = True) -> RequestFlaw | None:
         """Return what is wrong with a request, None if it may be answered."""
@@ -39,7 +43,8 @@ class RequestCheck:
         # One of each at most: if there are two, this check and what follows might look at different ones.
         if len(hosts) != 1 or hosts[0].lower() not in known:
             return RequestFlaw.HOST
-        if len(origins) > 1 or not {b"http://" + host for host in known}.issuperset(origins):
+        scheme = b"https://" if self.secure else b"http://"
+        if len(origins) > 1 or not {scheme + host for host in known}.issuperset(origins):
             return RequestFlaw.ORIGIN
         if needs_token and (len(tokens) != 1 or not hmac.compare_digest(tokens[0], f"Bearer {self.token}".encode())):
             return RequestFlaw.TOKEN

@@ -75,13 +75,18 @@ def mail_items(letters: Iterable[Letter]) -> list[MailItem]:
     """Return letters as items, in order. The copies of a broadcast are one item."""
     found: dict[str, MailItem] = {}
     for letter in letters:
-        envelope = letter.envelope
-        to_all = isinstance(envelope.message, messages.Broadcast)
-        id_ = f"all/{envelope.sender}/{envelope.id.rpartition('/')[0]}"
-        key = id_ if to_all else f"{envelope.recipient}/{letter.number}"
+        envelope, key = letter.envelope, key_of(letter)
         before = found[key].recipients if key in found else ()
         found[key] = MailItem(key, envelope, (*before, envelope.recipient), letter.heard)
     return list(found.values())
+
+
+def key_of(letter: Letter) -> str:
+    """Return the key of the item that shows a letter."""
+    envelope = letter.envelope
+    if isinstance(envelope.message, messages.Broadcast):
+        return f"all/{envelope.sender}/{envelope.id.rpartition('/')[0]}"
+    return f"{envelope.recipient}/{letter.number}"
 
 
 def title_of(message: Message) -> str:

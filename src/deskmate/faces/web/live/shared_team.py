@@ -14,11 +14,12 @@ import anyio
 
 from deskmate.app import Settings
 from deskmate.app.attach.team_on_disk import TeamOnDisk, watched
-from deskmate.faces.common.items.mail_items import mail_items
+from deskmate.faces.common.items.mail_items import key_of, mail_items
 from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.items.task_items import task_items
 from deskmate.faces.web.live.member_doing import TeamContexts, TeamDoing
 from deskmate.faces.web.live.team_replay import TeamPast
+from deskmate.faces.web.live.unread_mail import UnreadMail
 from deskmate.faces.web.live.versioned import KeptJson, Versioned
 from deskmate.faces.web.shown_json import letter_json, members_json, question_json, summary_json, task_json
 from deskmate.queries.stream_reader import telling
@@ -36,7 +37,7 @@ class SharedTeam:
         self.disk, self.version = team, 0
         self._lock = anyio.Lock()
         self._values = Versioned()
-        self._doing, self._contexts = TeamDoing(), TeamContexts(settings)
+        self._doing, self._contexts, self._unread = TeamDoing(), TeamContexts(settings), UnreadMail()
         # Up to which entry pages have read each transcript.
         self._watched: Counter[str] = Counter()
         self._told_at = 0.0
@@ -61,17 +62,23 @@ class SharedTeam:
         self._values.put(self.version, "team", {"": summary})
         await self._doing.refresh(team)
         await self._contexts.refresh(team)
-        if self._is_new("members", team.roster, team.board, team.spending, self._doing.words):
+        await self._unread.refresh(team)
+        if self._is_new("members", team.roster, team.board, team.spending, self._doing.words, self._unread.read_upto):
             members = members_json(team.roster, team.board, team.spending)
             for name, one in members.items():
                 one |= {"doing": self._doing.words.get(name, ""), "context": self._contexts.shares.get(name)}
+                one["unread"] = self._unread.count(name)
             self._values.put(self.version, "members", members)
         if self._is_new("tasks", team.board):
             tasks = {str(item.task.id): item for item in task_items(team.board)}
             self._values.put(self.version, "tasks", self._tasks.all(tasks))
-        if self._is_new("letters", team.mail_positions):
-            letters = {item.key: item for item in mail_items(team.letters)}
-            self._values.put(self.version, "letters", self._letters.all(letters))
+        if self._is_new("letters", team.mail_positions, self._unread.read_upto):
+            letters = self._letters.all({item.key: item for item in mail_items(team.letters)})
+            for letter in team.letters:
+                if self._unread.waits(letter.envelope):
+                    key, reader = key_of(letter), letter.envelope.recipient
+                    letters[key] = {**letters[key], "unread": [*letters[key]["unread"], reader]}
+            self._values.put(self.version, "letters", letters)
         self._values.put(
             self.version, "questions", {one.id: question_json(question_item(one)) for one in team.questions}
         )
@@ -89,7 +96,7 @@ class SharedTeam:
             if self.version > version:
                 return
             with anyio.move_on_after(_SEAT_SECONDS):
-                await self.disk.changed({**self._watched, **self._doing.read_upto})
+                await self.disk.changed({**self._watched, **self._doing.read_upto, **self._unread.read_upto})
                 await anyio.sleep_until(self._told_at + _BREATH_SECONDS)
             # A page that closes now must not leave half a look behind: others continue with it.
             with anyio.CancelScope(shield=True):

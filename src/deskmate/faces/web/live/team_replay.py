@@ -1,14 +1,13 @@
 """The history of a team as steps: what changed, and when.
 
 A step has the same form as a live change, so the page shows the past with the code that shows the present. Transcripts
-are not in it, because their entries have no times.
+are not in it, but with its records `entry_times` finds out when their entries were written.
 """
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
@@ -23,9 +22,9 @@ from deskmate.core.team.tasks import BoardState, TaskStatus
 from deskmate.faces.common.items.mail_items import mail_items
 from deskmate.faces.common.items.member_items import member_items
 from deskmate.faces.common.items.task_items import TaskItem, task_item
+from deskmate.faces.web.live.entry_times import EntryTimes
 from deskmate.faces.web.shown_json import Shown, letter_json, member_json, summary_json, task_json
 from deskmate.queries.member_view import Letter
-from deskmate.queries.stream_reader import reading_of
 
 Changes: TypeAlias = dict[str, dict[str, Any]]
 
@@ -37,7 +36,7 @@ class TeamPast:
     """
 
     def __init__(self) -> None:
-        self.id, self.steps = secrets.token_hex(4), list[Shown]()
+        self.id, self.steps, self.times = secrets.token_hex(4), list[Shown](), EntryTimes()
         self._replay, self._upto, self._latest = _Replay(), dict[str, int](), 0.0
         self._lock = anyio.Lock()
 
@@ -58,19 +57,10 @@ class TeamPast:
         for at, stream, item in merge(*parts, key=lambda one: one[0]):
             # What is found later comes later, whatever its clock says.
             self._latest = max(self._latest, at)
+            self.times.note(item, at)
             if changes := self._replay.step(stream, item):
                 self.steps.append({"at": self._latest, **changes})
         self._upto |= {stream: items[-1].number for stream, items in news.items() if items}
-
-
-def team_replay(folder: Path | None, team: str | None) -> list[Shown]:
-    """Return the steps of a team, oldest first: `at`, and what changed then. Raises Refused or StoreError."""
-    reading = reading_of(folder, team)
-    roster = roster_fold.fold(members.EMPTY, reading.items(ROSTER))
-    streams = (ROSTER, BOARD, SPEND, *(mail(name) for name in (USER, *roster.members)))
-    history = TeamPast()
-    history.take({stream: reading.where(stream, roster).items(stream) for stream in streams})
-    return history.steps
 
 
 def _of_stream(stream: str, items: Sequence[Item]) -> list[tuple[float, str, Record]]:

@@ -1,12 +1,16 @@
-"""Earlier parts of transcripts, and a search in all of them."""
+"""Earlier parts of transcripts, at a time too, and a search in all of them."""
 
+from bisect import bisect
 from collections.abc import Iterator
 from typing import Any
 
 from deskmate.app.attach.team_on_disk import TeamOnDisk
+from deskmate.core.log.names import log
 from deskmate.faces.common.items.entry_items import EntryReader
 from deskmate.faces.common.items.transcript_items import TranscriptItem
+from deskmate.faces.web.live.entry_times import EntryTimes
 from deskmate.faces.web.shown_json import Shown, entry_json
+from deskmate.queries.member_view import entries_in
 
 # A page gets so many items of a long conversation at once.
 ITEMS_AT_ONCE = 200
@@ -42,6 +46,41 @@ async def earlier_items(team: TeamOnDisk, name: str, before: int) -> dict[str, A
     known = [(key, one) for key, one in items.items() if one[0] < before]
     last = dict(known[-ITEMS_AT_ONCE:])
     return {"items": shown_items(last), "before": len(known) - len(last)}
+
+
+class TimedWords:
+    """The items of a whole transcript, and when each appeared and last changed."""
+
+    def __init__(self, since: dict[str, float], items: dict[str, tuple[float, TranscriptItem]]) -> None:
+        self._since, self._items = since, items
+
+    @classmethod
+    async def read(cls, team: TeamOnDisk, times: EntryTimes, name: str) -> "TimedWords":
+        """Read the transcript of a member. `times` must know the records of the team up to now."""
+        records = await team.records(log(name)) if name in team.roster.members else ()
+        at, reader = times.of(records), EntryReader()
+        since, items = dict[str, float](), dict[str, tuple[float, TranscriptItem]]()
+        for number, entry in entries_in(records):
+            for item in reader.read(name, number, entry):
+                since.setdefault(item.key, at[number])
+                items[item.key] = at[number], item
+        return cls(since, items)
+
+    def shown(self, first: int = 0, last: int | None = None) -> list[Shown]:
+        """Return items as JSON, with their times: `since` and `changed`."""
+        part = list(self._items.items())[first:last]
+        return [{**entry_json(item), "since": self._since[key], "changed": changed} for key, (changed, item) in part]
+
+    def around(self, at: float) -> dict[str, Any]:
+        """Return the items around a time, and from when until when these are enough. None: for ever."""
+        times = list(self._since.values())
+        place = bisect(times, at)
+        first, last = max(0, place - ITEMS_AT_ONCE), place + ITEMS_AT_ONCE
+        return {
+            "items": self.shown(first, last),
+            "from": times[first + ITEMS_AT_ONCE // 2] if first else None,
+            "until": times[last - 1] if last < len(times) else None,
+        }
 
 
 async def found_items(team: TeamOnDisk, words: str) -> dict[str, Any]:

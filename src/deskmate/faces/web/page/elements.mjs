@@ -49,12 +49,11 @@ export function Diff({ diff }) {
     html`<span key=${index} class=${kindOf(line)}>${`${line}\n`}</span>`)}</pre>`;
 }
 
-export function Folded({ open, label, children }) {
+// A title that shows more if it is pressed. `between`: what is always shown.
+export function Folded({ open, title, between, children }) {
   const [shown, setShown] = useState(open);
-  return html`<div class="folded">
-    <button class="fold" aria-expanded=${shown} onClick=${() => setShown(!shown)}>${shown ? t("Hide") : t("Show")} ${label}</button>
-    ${shown && children}
-  </div>`;
+  return html`<button class="fold title" aria-expanded=${shown} onClick=${() => setShown(!shown)}>${title}<span class="chevron"><${Icon} name="down" /></span></button>
+    ${between}${shown && html`<div class="folded">${children}</div>`}`;
 }
 
 export function Empty({ title, children }) {
@@ -75,6 +74,19 @@ export function activity(one, store) {
   return { state: one.state, words: one.doing || t(one.state) };
 }
 
+// Up to when a task has taken time. In a team that stopped, until something was last heard of its members.
+export function lastMoment(task, store, at) {
+  if (task.ended || at !== null) return task.ended || at;
+  if (store.team.value?.running) return now.value;
+  return Math.max(0, ...store.members.values().map((one) => one.at));
+}
+
+// The names of members that are here, and of those that have left.
+export function partedMembers(store) {
+  const all = JSON.parse(store.presence.value);
+  return [true, false].map((wanted) => all.filter(([, here]) => here === wanted).map(([name]) => name));
+}
+
 export function Name({ name, colour }) {
   return html`<span class="name colour-${colour || "none"}">${name}</span>`;
 }
@@ -93,7 +105,7 @@ export function Context({ share }) {
 }
 
 const PATHS = {
-  back: "M15 5l-7 7 7 7", close: "M6 6l12 12M18 6L6 18", play: "M8 5l11 7-11 7z", pause: "M8 5v14M16 5v14",
+  back: "M15 5l-7 7 7 7", down: "M7 10l5 5 5-5", mail: "M4 6h16v12H4zM4 7l8 6 8-6", close: "M6 6l12 12M18 6L6 18", play: "M8 5l11 7-11 7z", pause: "M8 5v14M16 5v14",
   search: "M11 4a7 7 0 100 14 7 7 0 000-14zM20 20l-4-4", clock: "M12 3a9 9 0 100 18 9 9 0 000-18zM12 7v5l3 2",
   check: "M5 12l5 5L19 7", cross: "M7 7l10 10M17 7L7 17", link: "M5 12h14M13 6l6 6-6 6", save: "M12 4v11M7 11l5 5 5-5M5 20h14",
   plus: "M12 5v14M5 12h14", columns: "M4 5h7v14H4zM13 5h7v14h-7z", bell: "M6 16V11a6 6 0 1112 0v5l2 2H4zM10 20h4",

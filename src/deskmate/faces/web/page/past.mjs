@@ -1,7 +1,8 @@
-// The past of a team: its steps, and its state at any time.
+// The past of a team: its steps, its state at any time, and what a member had said by then.
 
 import { batch, signal } from "@preact/signals";
 import { ask, saved } from "deskmate/connection";
+import { scaleOf } from "deskmate/scale";
 import { TeamStore } from "deskmate/store";
 
 export class History {
@@ -17,6 +18,13 @@ export class History {
   get begin() { return this.steps.length ? this.steps[0].at : 0; }
 
   get end() { return this.steps.length ? this.steps[this.steps.length - 1].at : 1; }
+
+  // The line of time of the team, up to now or the last step.
+  scale(end = this.end) {
+    const key = `${this.version.value} ${end}`;
+    if (this.scaled?.key !== key) this.scaled = { key, scale: scaleOf(this.steps.map((step) => step.at), this.begin, end) };
+    return this.scaled.scale;
+  }
 
   // Read the steps that are new.
   async refresh() {
@@ -60,4 +68,42 @@ export class PastStore extends TeamStore {
       this.apply(together);
     });
   }
+}
+
+// A call that was not over yet has no result.
+function asItWas(item, at) {
+  return item.changed <= at ? item : { ...item, state: "running", failure: "", diff: "", body: "" };
+}
+
+// The transcript of a member at any time. The server tells the part around a time. A saved page has all of it.
+export class PastWords {
+  constructor(team, member) {
+    this.path = `/api/teams/${encodeURIComponent(team)}/transcript?member=${encodeURIComponent(member)}`;
+    this.items = saved ? saved.transcripts[member] || [] : [];
+    this.version = signal(saved ? 1 : 0);
+    this.from = this.until = saved ? null : -Infinity;
+    this.isAsking = false;
+  }
+
+  has(at) { return (this.from === null || at >= this.from) && (this.until === null || at <= this.until); }
+
+  // Load the part around a time, unless it is there. `wanted` is the latest time, which may have moved meanwhile.
+  async load(wanted) {
+    this.wanted = wanted;
+    if (this.isAsking) return;
+    this.isAsking = true;
+    try {
+      while (!this.has(this.wanted)) {
+        const asked = Date.now() / 1000;
+        const found = await ask(`${this.path}&at=${this.wanted.toFixed(6)}`);
+        this.items = found.items;
+        this.from = found.from;
+        // What is written later is not in it.
+        this.until = found.until ?? Math.max(asked, this.wanted);
+        this.version.value += 1;
+      }
+    } finally { this.isAsking = false; }
+  }
+
+  at(at) { return this.items.filter((item) => item.since <= at).map((item) => asItWas(item, at)); }
 }

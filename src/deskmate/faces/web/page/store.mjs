@@ -1,6 +1,6 @@
 // What the page knows of a team. Each value is a signal, so only what changed is drawn again.
 
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 
 // A page that is open for days keeps the newest of what only grows.
 const LETTERS_KEPT = 500, ITEMS_KEPT = 1000;
@@ -68,6 +68,14 @@ export class TeamStore {
     this.letters = new Table(LETTERS_KEPT);
     this.questions = new Table();
     this.items = new Table(ITEMS_KEPT);
+    // Who is here, and who has left. Most changes of members change neither.
+    this.presence = computed(() => JSON.stringify([...this.members.keys.value].map((name) => [name, this.members.row(name)?.value.here])));
+    // How many tasks each member has completed.
+    this.done = computed(() => {
+      const done = new Map();
+      for (const task of this.tasks.values()) if (task.state === "done") done.set(task.owner, (done.get(task.owner) || 0) + 1);
+      return done;
+    });
     // How many items of the transcript are earlier than those that the page has.
     this.before = signal(0);
   }

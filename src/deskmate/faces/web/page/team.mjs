@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { download, follow, saved, send } from "deskmate/connection";
-import { html, now } from "deskmate/elements";
+import { Dot, Icon, html, now } from "deskmate/elements";
 import { History, PastStore } from "deskmate/past";
 import { TeamStore } from "deskmate/store";
 import { Head, Help, Members, Notes, Question, Scrubber, TaskPanel } from "deskmate/team_parts";
@@ -88,7 +88,7 @@ export function Team({ name, notes, choose, besides, first }) {
   const act = (kind, body) => send(name, kind, body).then(
     (done) => { setTrouble(null); return done; },
     (error) => { setTrouble({ error: error.message, hint: error.hint }); return null; });
-  const show = (one, key = null) => { setMember(one); setView("Conversation"); setWanted(key); };
+  const show = (one, key = null) => { setMember(one); setView("Conversation"); setWanted(key); if (key) setAt(null); };
   const save = () => download(`/api/teams/${encodeURIComponent(name)}/page`, `${name}.html`).catch((error) => setTrouble({ error: error.message, hint: error.hint }));
   const Shown = SHOW[view];
   return html`<div class="team" ref=${place}>
@@ -103,14 +103,19 @@ export function Team({ name, notes, choose, besides, first }) {
         act=${saved ? null : act} show=${show} open=${open} setView=${setView} wanted=${wanted} found=${() => setWanted(null)} />
     </main>
     ${opened !== null && (opened === "help" ? html`<${Help} views=${VIEWS} close=${() => open(null)} />`
-      : html`<${TaskPanel} key=${opened} id=${opened} store=${store} open=${open} show=${show} />`)}
+      : html`<${TaskPanel} key=${opened} id=${opened} store=${store} open=${open} show=${show} at=${at} />`)}
     <${Questions} store=${live} past=${at !== null} act=${saved ? null : act} />
   </div>`;
 }
 
 function Questions({ store, past, act }) {
   const keys = store.questions.keys.value;
-  return html`<aside class="questions" aria-label=${t("Questions")} aria-live="polite">${!past && keys.map((key) =>
+  // On a phone they take the place of the views, so they can be folded.
+  const [folded, setFolded] = useState(false);
+  return html`<aside class="questions ${folded ? "folded-away" : ""}" aria-label=${t("Questions")} aria-live="polite">
+    ${!past && keys.length > 0 && html`<button class="questions-head quiet" aria-expanded=${!folded} onClick=${() => setFolded(!folded)}>
+      <${Dot} state="asks" />${keys.length} ${t(keys.length === 1 ? "question for you" : "questions for you")}<span class="chevron"><${Icon} name="down" /></span></button>`}
+    ${!past && keys.map((key) =>
     html`<${Question} key=${key} row=${store.questions.row(key)} answer=${act && ((id, answer, words) => act("answers", { id, answer, words }))} />`)}</aside>`;
 }
 

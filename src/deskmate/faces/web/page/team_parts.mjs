@@ -2,8 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorText, saved } from "deskmate/connection";
-import { Ago, Context, Diff, Dot, Empty, Icon, Name, Text, Words, activity, html } from "deskmate/elements";
-import { clock, day, money, t } from "deskmate/words";
+import { secondsOf } from "deskmate/views/layout";
+import { Ago, Context, Diff, Dot, Empty, Icon, Name, Text, Words, activity, html, lastMoment, partedMembers } from "deskmate/elements";
+import { clock, day, duration, money, t, when } from "deskmate/words";
 
 export function Head({ name, store, live, linked, act, choose, besides, save, rewinds, toggle, help }) {
   const team = store.team.value, running = live.team.value && live.team.value.running;
@@ -46,7 +47,7 @@ function Member({ row, store, chosen, choose, at }) {
   const one = row.value;
   const { state, words: doing } = activity(one, store);
   return html`<button class="member ${one.here ? "" : "gone"}" aria-current=${chosen ? "true" : undefined} onClick=${() => choose(one.name)}>
-    <${Dot} state=${state} /><${Name} name=${one.name} colour=${one.colour} />
+    <${Dot} state=${state} /><span class="named"><${Name} name=${one.name} colour=${one.colour} />${one.unread > 0 && html`<span class="waits" title=${t("Messages of yours that it has not read yet")}><${Icon} name="mail" />${one.unread}</span>`}</span>
     <span class="cost">${money(one.spent.cost)}</span>
     <span class="status" title=${one.doing || one.status}>${doing}${one.task ? ` · #${one.task}` : ""}</span>
     ${at === null ? html`<${Ago} at=${one.at} />` : null}
@@ -55,9 +56,10 @@ function Member({ row, store, chosen, choose, at }) {
 }
 
 export function Members({ store, chosen, choose, at }) {
-  const names = store.members.keys.value;
-  return html`<nav class="members" aria-label=${t("Members")}><h2>${t("Members")} <small>${names.length}</small></h2>
-    <ul>${names.map((name) => html`<li key=${name}><${Member} row=${store.members.row(name)} store=${store} chosen=${name === chosen} choose=${choose} at=${at} /></li>`)}</ul></nav>`;
+  const [here, left] = partedMembers(store);
+  const list = (names) => html`<ul>${names.map((name) => html`<li key=${name}><${Member} row=${store.members.row(name)} store=${store} chosen=${name === chosen} choose=${choose} at=${at} /></li>`)}</ul>`;
+  return html`<nav class="members" aria-label=${t("Members")}><h2>${t("Members")} <small>${here.length}</small></h2>${list(here)}
+    ${left.length > 0 && html`<h2>${t("Have left")} <small>${left.length}</small></h2>${list(left)}`}</nav>`;
 }
 
 // One field of the form of an MCP server. An empty one is left out.
@@ -107,32 +109,37 @@ export function Question({ row, answer }) {
 const SPEEDS = [1, 10, 60, 600];
 const FRAME_SECONDS = 0.1, WHOLE_SECONDS = 30;
 
+// A little later on the line of time. Pauses are not waited for.
+function later(scale, at, speed) {
+  if (!speed) return scale.at(scale.place(at) + FRAME_SECONDS / WHOLE_SECONDS);
+  const next = at + speed * FRAME_SECONDS;
+  return scale.pauses.find((one) => one.start < next && next < one.end)?.end ?? next;
+}
+
 // The slider over the past. `at`: the time that is shown, null for now.
 export function Scrubber({ history, at, setAt }) {
   const [speed, setSpeed] = useState(0);
   const [plays, setPlays] = useState(false);
-  history.version.value;
-  const { begin, end } = history;
+  const scale = history.scale(), { end } = scale;
   useEffect(() => {
     if (!plays) return undefined;
-    const step = (speed || (end - begin) / WHOLE_SECONDS) * FRAME_SECONDS;
     const timer = setInterval(() => setAt((shown) => {
-      const next = (shown === null || shown >= end ? begin : shown) + step;
+      const next = later(scale, shown === null || shown >= end ? scale.begin : shown, speed);
       if (next >= end) setPlays(false);
       return Math.min(next, end);
     }), FRAME_SECONDS * 1000);
     return () => clearInterval(timer);
-  }, [plays, speed, begin, end]);
+  }, [plays, speed, scale]);
   if (!history.isLoaded.value) return html`<p class="scrubber note">${t("Reading the past …")}</p>`;
   if (!history.steps.length) return html`<p class="scrubber note">${t("Nothing has happened yet.")}</p>`;
-  const shown = at === null ? end : at;
+  const shown = at === null ? end : at, words = when(shown, scale);
   return html`<div class="scrubber">
     <button class="icon-only" aria-label=${plays ? t("Pause") : t("Play")} onClick=${() => setPlays(!plays)}><${Icon} name=${plays ? "pause" : "play"} /></button>
     <select aria-label=${t("Speed")} value=${speed} onChange=${(event) => setSpeed(Number(event.target.value))}>
       <option value=0>${t("all in 30 s")}</option>${SPEEDS.map((one) => html`<option key=${one} value=${one}>${one}×</option>`)}</select>
-    <input type="range" aria-label=${t("Time")} aria-valuetext=${`${day(shown)} ${clock(shown)}`} min=${begin} max=${end} step="any" value=${shown}
-      onInput=${(event) => { setPlays(false); setAt(Number(event.target.value)); }} />
-    <time>${at === null ? t("Now") : `${day(shown)} ${clock(shown)}`}</time>
+    <input type="range" aria-label=${t("Time")} aria-valuetext=${words} min="0" max="1" step="any" value=${scale.place(shown)}
+      onInput=${(event) => { setPlays(false); setAt(scale.at(Number(event.target.value))); }} />
+    <time>${at === null ? t("Now") : words}</time>
     <button disabled=${at === null} onClick=${() => { setPlays(false); setAt(null); }}>${t("Now")}</button>
   </div>`;
 }
@@ -142,7 +149,7 @@ function waiting(store, id) {
   return store.tasks.values().filter((task) => task.blockedBy.includes(id)).map((task) => task.id);
 }
 
-export function TaskPanel({ id, store, open, show }) {
+export function TaskPanel({ id, store, open, show, at }) {
   const panel = useRef(null);
   useEffect(() => { panel.current?.focus(); }, [id]);
   const row = store.tasks.keys.value && store.tasks.row(String(id));
@@ -161,7 +168,10 @@ export function TaskPanel({ id, store, open, show }) {
       ${task.author && html`<dt>${t("Author")}</dt><dd>${task.author}</dd>`}
       ${task.merged && html`<dt>${t("Merged")}</dt><dd><code>${task.merged.slice(0, 12)}</code></dd>`}
       ${task.meets && html`<dt>${t("Conflict")}</dt><dd class="trouble">${task.meets}</dd>`}
-      ${task.updated > 0 && html`<dt>${t("Changed")}</dt><dd>${day(task.updated)} ${clock(task.updated)}</dd>`}
+      ${task.began > 0 && html`<dt>${t("Began")}</dt><dd>${day(task.began)} ${clock(task.began)}</dd>`}
+      ${task.ended > 0 && html`<dt>${t("Ended")}</dt><dd>${day(task.ended)} ${clock(task.ended)}</dd>`}
+      ${task.began > 0 && html`<dt>${t(task.ended ? "Took" : "So far")}</dt><dd>${duration(secondsOf(task, lastMoment(task, store, at)))}</dd>`}
+      ${task.updated > 0 && task.updated !== task.ended && html`<dt>${t("Changed")}</dt><dd>${day(task.updated)} ${clock(task.updated)}</dd>`}
     </dl>
     ${task.description && html`<pre class="plain">${task.description}</pre>`}
     ${task.proof && html`<section class="receipt ${task.passed === null ? "" : task.passed ? "good" : "bad"}"><h3><${Icon} name=${task.passed ? "check" : task.passed === null ? "clock" : "cross"} />${task.proof}</h3>

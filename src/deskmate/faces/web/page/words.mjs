@@ -36,10 +36,14 @@ const CHINESE = {
   "Files as they were": "文件当时的状态：", "before": "之前：", "There is no checkpoint yet at this time.": "此时还没有检查点。",
   "Deskmate saves the files before each message of yours, each task and each merge.": "Deskmate 会在你的每条消息、每个任务和每次合并之前保存文件。",
   "Files are not in a saved page.": "保存的页面不包含文件。", "Changes are not in a saved page.": "保存的页面不包含改动。", "No model was asked yet.": "还没有调用模型。",
-  "Conversations have no times, so this one is complete.": "对话没有时间，所以这里显示全部内容。",
+  "Files as they are now": "文件现在的状态", "Nothing had been said by then.": "那时还没有内容。",
+  "pause": "暂停", "nothing was recorded": "没有任何记录", "pause cut out": "空白已省略", "pauses cut out": "空白已省略",
+  "Not read yet": "尚未阅读", "Waits until the team runs again": "等团队再次运行时阅读", "Messages of yours that it has not read yet": "你发给它、它还没有读的消息",
+  "has left the team and reads no mail any more.": "已离开团队，不再阅读邮件。", "Write to the lead": "写给负责人", "Have left": "已离开", "have left": "位已离开",
+  "Began": "开始", "Ended": "结束", "Took": "用时", "So far": "至今用时", "task done": "个任务完成", "last active": "最近活动",
   "Notify me": "通知我", "Show a notification when a question waits": "有问题等待时显示通知",
   "Open the link that deskmate web printed. It has the token that this page needs.": "请打开 deskmate web 打印的链接，其中包含此页面需要的令牌。",
-  "Show": "展开", "Hide": "收起", "Close": "关闭", "now": "刚刚", "Keys": "快捷键", "search the transcripts": "搜索对话", "write a message": "写消息",
+  "Show": "展开", "Close": "关闭", "now": "刚刚", "Keys": "快捷键", "search the transcripts": "搜索对话", "write a message": "写消息",
   "begin a new line": "换行", "close what is open": "关闭打开的内容", "these keys": "显示快捷键",
 };
 const chinese = (navigator.language || "").toLowerCase().startsWith("zh");
@@ -63,8 +67,25 @@ export function ago(at, now) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
+// How long something took.
+export function duration(seconds) {
+  const all = Math.max(0, Math.round(seconds));
+  if (all < 60) return `${all} s`;
+  const [large, small, first, rest] = all < 3600 ? [60, 1, "min", "s"] : all < 86400 ? [3600, 60, "h", "min"] : [86400, 3600, "d", "h"];
+  const part = Math.floor((all % large) / small);
+  return `${Math.floor(all / large)} ${first}${part && all < 10 * large ? ` ${part} ${rest}` : ""}`;
+}
+
 export function clock(at) {
   return new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+}
+
+// A time on a line of time, as exactly as the line needs.
+export function when(at, scale) {
+  const date = new Date(at * 1000), sameDay = new Date(scale.begin * 1000).toDateString() === new Date(scale.end * 1000).toDateString();
+  const time = { hour: "2-digit", minute: "2-digit", hour12: false, ...(scale.active < 3600 ? { second: "2-digit" } : {}) };
+  const words = date.toLocaleTimeString([], time);
+  return sameDay && date.toDateString() === new Date().toDateString() ? words : `${date.toLocaleDateString(language, { month: "short", day: "numeric" })} ${words}`;
 }
 
 export function day(at) {

@@ -1,14 +1,15 @@
 // The tasks in columns.
 
 import { useState } from "preact/hooks";
-import { Empty, Icon, Words, html } from "deskmate/elements";
-import { t } from "deskmate/words";
+import { Empty, Icon, Words, html, lastMoment } from "deskmate/elements";
+import { secondsOf } from "deskmate/views/layout";
+import { duration, t } from "deskmate/words";
 
 const COLUMNS = ["blocked", "ready", "in progress", "done"];
 // A column that is longer begins with these.
 const SHOWN = 50;
 
-function Badges({ task }) {
+function Badges({ task, store, at }) {
   return html`<div class="badges">
     ${task.owner && html`<span class="badge owner">${task.owner}</span>`}
     ${task.role && task.role !== task.owner && html`<span class="badge">${task.role}</span>`}
@@ -18,24 +19,25 @@ function Badges({ task }) {
     ${task.merging && html`<span class="badge"><${Icon} name="merge" />${t("merging")}</span>`}
     ${task.merged && html`<span class="badge good"><${Icon} name="merge" />${t("merged")}</span>`}
     ${task.returned && !task.merged && html`<span class="badge bad">${t("not merged")}</span>`}
+    ${task.began > 0 && html`<span class="badge" title=${t(task.ended ? "Took" : "So far")}><${Icon} name="clock" />${duration(secondsOf(task, lastMoment(task, store, at)))}</span>`}
     ${task.state === "dropped" && html`<span class="badge">${t("dropped")}</span>`}
     ${task.meets && html`<span class="badge bad"><${Icon} name="warn" />${task.meets}</span>`}
   </div>`;
 }
 
-function Task({ row, open }) {
+function Task({ row, open, store, at }) {
   const task = row.value;
   return html`<li class="task ${task.meets ? "meets" : ""}"><button class="title" onClick=${() => open(task.id)}>
-    <span class="soft">#${task.id}</span> ${task.subject}</button><${Badges} task=${task} /></li>`;
+    <span class="soft">#${task.id}</span> ${task.subject}</button><${Badges} task=${task} store=${store} at=${at} /></li>`;
 }
 
-function Column({ name, store, keys, open }) {
+function Column({ name, store, keys, open, at }) {
   const [all, setAll] = useState(false);
   // Of what is done, the newest comes first.
   const ordered = name === "done" ? [...keys].sort((a, b) => store.tasks.row(b).value.updated - store.tasks.row(a).value.updated) : keys;
   const shown = all ? ordered : ordered.slice(0, SHOWN);
   return html`<section class="column ${name.replace(" ", "-")}" aria-label=${t(name)}><h2><i class="key ${name.replace(" ", "-")}"></i>${t(name)} <small>${keys.length}</small></h2>
-    <ul>${shown.map((key) => html`<${Task} key=${key} row=${store.tasks.row(key)} open=${open} />`)}</ul>
+    <ul>${shown.map((key) => html`<${Task} key=${key} row=${store.tasks.row(key)} open=${open} store=${store} at=${at} />`)}</ul>
     ${shown.length < keys.length && html`<button class="quiet" onClick=${() => setAll(true)}>${t("Show all")} ${keys.length}</button>`}
   </section>`;
 }
@@ -70,6 +72,6 @@ export function Board({ store, at, act, open }) {
   return html`<section class="board-view scroll" tabindex="0" aria-label=${t("Board")}>
     ${act && at === null && html`<${NewTask} store=${store} act=${act} />`}
     ${!keys.length && html`<${Empty} title=${t("There are no tasks.")}>${act ? t("Add one above, or ask the lead to plan the work.") : ""}<//>`}
-    ${keys.length > 0 && html`<div class="board">${COLUMNS.map((name) => html`<${Column} key=${name} name=${name} store=${store} keys=${columns[name]} open=${open} />`)}</div>`}
+    ${keys.length > 0 && html`<div class="board">${COLUMNS.map((name) => html`<${Column} key=${name} name=${name} store=${store} keys=${columns[name]} open=${open} at=${at} />`)}</div>`}
   </section>`;
 }

@@ -1,8 +1,9 @@
 // The transcript of one member, a search in all transcripts, and the field to write to it.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, saved } from "deskmate/connection";
 import { Context, Diff, Dot, Empty, Folded, Icon, Name, Text, Words, activity, html } from "deskmate/elements";
+import { PastWords } from "deskmate/past";
 import { clock, t } from "deskmate/words";
 
 const MARKS = { said: "clock", asked: "lock", running: "clock", done: "check", failed: "cross" };
@@ -13,11 +14,11 @@ function hasText(body) {
 }
 
 function Call({ item, content }) {
+  const words = html`<span class="mark" title=${t(item.state)}><${Icon} name=${MARKS[item.state]} /></span><span class="call-words">${item.title}</span>`;
+  const failure = item.failure && html`<div class="failure">${item.failure}</div>`;
   return html`<div class="entry call ${item.state}" id=${item.key} tabindex="-1">
-    <div class="title"><span class="mark" title=${t(item.state)}><${Icon} name=${MARKS[item.state]} /></span><span class="call-words">${item.title}</span></div>
-    ${item.failure && html`<div class="failure">${item.failure}</div>`}
-    ${(item.diff || item.details || hasText(item.body)) && html`<${Folded} open=${item.fold === "open"} label="">
-      ${item.details && html`<pre class="plain" tabindex="0">${item.details}</pre>`}${content}<//>`}
+    ${item.diff || item.details || hasText(item.body) ? html`<${Folded} open=${item.fold === "open"} title=${words} between=${failure}>
+      ${item.details && html`<pre class="plain" tabindex="0">${item.details}</pre>`}${content}<//>` : html`<div class="title">${words}</div>${failure}`}
   </div>`;
 }
 
@@ -34,8 +35,8 @@ export function Entry({ row }) {
         <div class="title"><b>${item.sender}</b> ${item.title} <time>${clock(item.at)}</time></div>${content}</div>`;
     default:
       return html`<div class="entry ${item.kind} ${item.minor ? "minor" : ""}" id=${item.key} tabindex="-1">
-        <div class="title">${item.title} ${item.brief && hasText(item.body) ? item.body : ""}</div>
-        ${!item.brief && hasText(item.body) && (item.fold === "closed" ? html`<${Folded} open=${false} label="">${content}<//>` : content)}
+        ${!item.brief && hasText(item.body) && item.fold === "closed" ? html`<${Folded} open=${false} title=${html`<span>${item.title}</span>`}>${content}<//>`
+          : html`<div class="title">${item.title} ${item.brief && hasText(item.body) ? item.body : ""}</div>${!item.brief && content}`}
       </div>`;
   }
 }
@@ -96,12 +97,34 @@ async function earlier(name, live, member) {
   live.addEarlier(await ask(path));
 }
 
-function Entries({ name, live, member, at, words, wanted, found }) {
+// What the user wrote to a member that it has not read yet.
+function Waiting({ live, member }) {
+  live.letters.version.value;
+  const letters = live.letters.values().filter((one) => one.unread.includes(member));
+  if (!letters.length) return null;
+  const words = live.team.value?.running ? t("Not read yet") : t("Waits until the team runs again");
+  return letters.map((one) => html`<div key=${one.key} class="entry mail from-user unread">
+    <div class="title"><b>${one.sender}</b> ${one.title} <time>${clock(one.at)}</time><span class="badge blocked"><${Icon} name="clock" />${words}</span></div><${Text} body=${one.body} /></div>`);
+}
+
+// The conversation at the time of the slider.
+function PastEntries({ name, member, at }) {
+  const words = useMemo(() => new PastWords(name, member), [name, member]);
+  const box = useRef(null), [trouble, setTrouble] = useState(null);
+  words.version.value;
+  useEffect(() => { words.load(at).then(() => setTrouble(null), setTrouble); }, [words, at]);
+  const shown = words.at(at);
+  useLayoutEffect(() => { if (box.current) box.current.scrollTop = box.current.scrollHeight; }, [shown.length]);
+  return html`<div class="entries" ref=${box} tabindex="0" role="log" aria-live="off" aria-label=${t("Conversation")}>
+    ${trouble ? html`<p class="trouble">${trouble.message}</p>` : !shown.length && html`<${Empty} title=${t(words.has(at) ? "Nothing had been said by then." : "Reading the past …")} />`}
+    ${shown.map((item) => html`<${Entry} key=${item.key} row=${{ value: item }} />`)}
+  </div>`;
+}
+
+function Entries({ name, live, member, wanted, found }) {
   const box = useRef(null), follows = useRef(true);
   const keys = live.items.keys.value, before = live.before.value;
   live.items.version.value;
-  const isWanted = (key) => !words || words.toLowerCase().split(/\s+/).every((word) => textOf(live.items.row(key).value).includes(word));
-  const shown = keys.filter(isWanted);
   useLayoutEffect(() => { if (follows.current && !wanted && box.current) box.current.scrollTop = box.current.scrollHeight; });
   useFound({ name, live, member, wanted, found: () => { follows.current = false; found(); }, box });
   const scrolled = ({ currentTarget: one }) => { follows.current = one.scrollHeight - one.scrollTop - one.clientHeight < NEAR_END; };
@@ -112,10 +135,10 @@ function Entries({ name, live, member, at, words, wanted, found }) {
     requestAnimationFrame(() => { box.current.scrollTop = box.current.scrollHeight - low; });
   };
   return html`<div class="entries" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label=${t("Conversation")}>
-    ${at !== null && html`<p class="soft">${t("Conversations have no times, so this one is complete.")}</p>`}
-    ${before > 0 && !words && (saved ? null : html`<button class="quiet" onClick=${load}>${t("Show earlier")} (${before})</button>`)}
-    ${!shown.length && !words && html`<${Empty} title=${t("Nothing was said yet.")} />`}
-    ${shown.map((key) => html`<${Entry} key=${key} row=${live.items.row(key)} />`)}
+    ${before > 0 && (saved ? null : html`<button class="quiet" onClick=${load}>${t("Show earlier")} (${before})</button>`)}
+    ${!keys.length && html`<${Empty} title=${t("Nothing was said yet.")} />`}
+    ${keys.map((key) => html`<${Entry} key=${key} row=${live.items.row(key)} />`)}
+    <${Waiting} live=${live} member=${member} />
   </div>`;
 }
 
@@ -130,8 +153,9 @@ export function Conversation({ name, store, live, at, member, act, show, wanted,
       <label class="search"><${Icon} name="search" /><input type="search" placeholder=${t("Search all transcripts")} aria-label=${t("Search")} value=${words} onInput=${(event) => setWords(event.target.value)} /></label>
     </div>
     ${words.trim() ? html`<${Found} name=${name} words=${words.trim()} show=${goTo} />`
-      : html`<${Entries} key=${member} name=${name} live=${live} member=${member} at=${at} words="" wanted=${wanted} found=${found} />`}
-    ${act && at === null && html`<${Writer} name=${member} team=${live} act=${act} />`}
+      : at !== null ? html`<${PastEntries} key=${member} name=${name} member=${member} at=${at} />`
+      : html`<${Entries} key=${member} name=${name} live=${live} member=${member} wanted=${wanted} found=${found} />`}
+    ${act && at === null && one && (one.here ? html`<${Writer} name=${member} team=${live} act=${act} />` : html`<p class="writer soft"><span>${member} ${t("has left the team and reads no mail any more.")} ${member !== "lead" && html`<button class="link" onClick=${() => show("lead")}>${t("Write to the lead")}</button>`}</span></p>`)}
   </section>`;
 }
 

@@ -51,21 +51,34 @@ export function related(tasks, id) {
   return found;
 }
 
-// The longest chain of tasks that are not done: the team needs at least that many tasks one after the other.
-export function criticalPath(tasks) {
-  const open = new Map(tasks.filter((task) => task.column !== "done").map((task) => [task.id, task]));
+// How long the owner of a task has had it, or had it.
+export function secondsOf(task, now) {
+  return task.began ? Math.max(0, (task.ended || now) - task.began) : 0;
+}
+
+function longestChain(tasks, weigh) {
   const best = new Map();
   const chain = (id) => {
     if (best.has(id)) return best.get(id);
-    best.set(id, [id]);
-    let longest = [];
-    for (const one of open.get(id).blockedBy) {
-      if (!open.has(one)) continue;
+    best.set(id, { ids: [id], weight: weigh(tasks.get(id)) });
+    let longest = { ids: [], weight: 0 };
+    for (const one of tasks.get(id).blockedBy) {
+      if (!tasks.has(one)) continue;
       const found = chain(one);
-      if (found.length > longest.length) longest = found;
+      if (found.weight > longest.weight) longest = found;
     }
-    best.set(id, [...longest, id]);
+    best.set(id, { ids: [...longest.ids, id], weight: longest.weight + weigh(tasks.get(id)) });
     return best.get(id);
   };
-  return [...open.keys()].map(chain).reduce((a, b) => (b.length > a.length ? b : a), []);
+  return [...tasks.keys()].map(chain).reduce((a, b) => (b.weight > a.weight ? b : a), { ids: [], weight: 0 });
+}
+
+// The critical path. While tasks are open, the longest chain of them: the team needs at least that many tasks one after
+// the other. Of a finished board, the chain that took longest, and its seconds.
+export function criticalPath(tasks) {
+  const known = tasks.filter((task) => task.state !== "dropped"), open = known.filter((task) => task.column !== "done");
+  const byId = (some) => new Map(some.map((task) => [task.id, task]));
+  if (open.length) return { ids: longestChain(byId(open), () => 1).ids, seconds: null };
+  const { ids, weight } = longestChain(byId(known), (task) => secondsOf(task, task.began));
+  return { ids, seconds: weight };
 }

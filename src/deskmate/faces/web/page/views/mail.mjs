@@ -1,9 +1,10 @@
 // Mail as a sequence diagram: a line for each member, an arrow for each message.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Empty, Name, Text, html } from "deskmate/elements";
+import { Empty, Icon, Name, Text, html } from "deskmate/elements";
 import { clock, t } from "deskmate/words";
 
+// With how many columns each is how wide at least.
 const COLUMNS = [[4, 200], [8, 140], [Infinity, 104]];
 const NEAR_END = 80;
 // With more columns than these, an end of an arrow is mostly out of sight, so its ends are named.
@@ -13,24 +14,24 @@ function nameOf(sender) {
   return sender.split(":")[0];
 }
 
-function Letter({ row, places, wide, colours }) {
+function Letter({ row, places, colours }) {
   const [open, setOpen] = useState(false);
   const one = row.value, sender = nameOf(one.sender);
   const from = places.get(sender), to = one.recipients.map((name) => places.get(name));
   const low = Math.min(from, ...to), high = Math.max(from, ...to);
   const place = (node) => {
     if (!node) return;
-    node.style.setProperty("--left", `${(low + 0.5) * wide}px`);
-    node.style.setProperty("--wide", `${Math.max(10, (high - low) * wide)}px`);
+    node.style.setProperty("--from", low + 0.5);
+    node.style.setProperty("--span", high - low);
   };
   const heads = `${to.some((x) => x > from) ? "right" : ""} ${to.some((x) => x < from) ? "left" : ""} ${to.every((x) => x === from) ? "self" : ""}`;
-  return html`<div class="letter ${open ? "open" : ""}">
+  return html`<div class="letter ${open ? "open" : ""} ${one.unread.length ? "unread" : ""}">
     <time>${clock(one.at)}</time>
     <button ref=${place} class="arrow ${heads} colour-${colours(sender) || "none"}" aria-expanded=${open}
       aria-label=${`${one.sender} → ${one.recipients.join(", ")}: ${one.title} ${one.summary}`} onClick=${() => setOpen(!open)}>
       <span class="route">${sender} → ${one.recipients.length > 3 ? `${one.recipients.length} ${t("members")}` : one.recipients.join(", ")}</span>
-      <span class="words">${one.title ? html`<b>${one.title}</b> ` : ""}${one.summary}</span><i></i></button>
-    ${open && html`<div class="open-letter panel"><p class="soft">${one.sender} → ${one.recipients.join(", ")}</p><${Text} body=${one.body} /></div>`}
+      <span class="words">${one.unread.length > 0 && html`<span class="badge blocked"><${Icon} name="clock" />${t("Not read yet")}</span> `}${one.title ? html`<b>${one.title}</b> ` : ""}${one.summary}</span><i></i></button>
+    ${open && html`<div class="open-letter panel"><p class="soft">${one.sender} → ${one.recipients.join(", ")}${one.unread.length ? `. ${t("Not read yet")}: ${one.unread.join(", ")}` : ""}</p><${Text} body=${one.body} /></div>`}
   </div>`;
 }
 
@@ -44,25 +45,25 @@ export function Mail({ store }) {
   const writers = new Set(letters.flatMap((one) => [nameOf(one.sender), ...one.recipients]));
   const names = [...new Set(["user", ...store.members.keys.value, ...writers])].filter((name) => writers.has(name));
   const places = new Map(names.map((name, index) => [name, index]));
-  const wide = COLUMNS.find(([most]) => names.length <= most)[1];
+  const least = COLUMNS.find(([most]) => names.length <= most)[1];
   const colours = (name) => store.members.row(name)?.peek().colour;
   const shape = names.join(" ");
   const size = (node) => {
     if (!node) return;
-    node.style.setProperty("--column", `${wide}px`);
+    node.style.setProperty("--least", `${least}px`);
     node.style.setProperty("--columns", names.length);
   };
   const scrolled = ({ currentTarget: one }) => { follows.current = one.scrollHeight - one.scrollTop - one.clientHeight < NEAR_END; };
   return html`<section class="mail-view" aria-label=${t("Mail")}><div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label=${t("Mail")}>
     <div class="sequence ${names.length > MANY ? "many" : ""}" ref=${size}>
       <div class="heads">${names.map((name) => html`<${Name} key=${name} name=${name} colour=${colours(name)} />`)}</div>
-      ${keys.map((key) => html`<${Row} key=${key} row=${store.letters.row(key)} shape=${shape} places=${places} wide=${wide} colours=${colours} />`)}
+      ${keys.map((key) => html`<${Row} key=${key} row=${store.letters.row(key)} shape=${shape} places=${places} colours=${colours} />`)}
     </div></div></section>`;
 }
 
 // Drawn again only if the message or the columns have changed: `places` is new each time, and says the same.
-function Row({ row, shape, places, wide, colours }) {
+function Row({ row, shape, places, colours }) {
   const known = useRef({ shape: null });
   if (known.current.shape !== shape) known.current = { shape, places, colours };
-  return html`<${Letter} row=${row} places=${known.current.places} wide=${wide} colours=${known.current.colours} />`;
+  return html`<${Letter} row=${row} places=${known.current.places} colours=${known.current.colours} />`;
 }

@@ -1,7 +1,7 @@
 // The team at a glance: the page for the wall.
 
-import { Ago, Context, Dot, Icon, Name, Text, activity, html, now } from "deskmate/elements";
-import { ago, clock, money, t } from "deskmate/words";
+import { Ago, Context, Dot, Icon, Name, Text, activity, html, now, partedMembers } from "deskmate/elements";
+import { ago, clock, duration, money, t } from "deskmate/words";
 import { criticalPath } from "deskmate/views/layout";
 
 const COLUMNS = ["done", "in progress", "ready", "blocked"];
@@ -21,7 +21,7 @@ function Progress({ store, setView }) {
     <span class="segments" role="img" aria-label=${COLUMNS.map((one, index) => `${t(one)} ${counts[index]}`).join(", ")}>
       ${COLUMNS.map((one, index) => counts[index] > 0 && html`<i key=${one} class=${one.replace(" ", "-")} ref=${(node) => node && node.style.setProperty("--part", counts[index])}></i>`)}</span>
     <span class="legend">${COLUMNS.map((one, index) => html`<span key=${one}><i class="key ${one.replace(" ", "-")}"></i>${t(one)} ${counts[index]}</span>`)}</span>
-    ${path.length > 1 && html`<button class="link" onClick=${() => setView("Graph")}>${t("critical path")}: ${path.length} ${t("tasks in a row")}</button>`}
+    ${path.ids.length > 1 && html`<button class="link" onClick=${() => setView("Graph")}>${t("critical path")}: ${path.ids.length} ${t("tasks in a row")}${path.seconds ? `, ${duration(path.seconds)}` : ""}</button>`}
   </div>`;
 }
 
@@ -29,10 +29,11 @@ function Card({ row, store, show, at }) {
   const one = row.value;
   const { state, words } = activity(one, store);
   const task = one.task ? store.tasks.row(String(one.task))?.value : null;
+  const done = store.done.value.get(one.name);
   return html`<button class="card panel ${one.here ? "" : "gone"} ${one.asks ? "asks" : ""}" onClick=${() => show(one.name)}>
     <span class="card-top"><${Dot} state=${state} /><${Name} name=${one.name} colour=${one.colour} /><span class="soft role">${one.role}</span></span>
     <span class="doing">${words}</span>
-    <span class="card-task soft">${task ? `#${task.id} ${task.subject}` : ""}</span>
+    <span class="card-task soft">${task ? `#${task.id} ${task.subject}` : done ? `${done} ${t(done === 1 ? "task done" : "tasks done")}` : ""}</span>
     <span class="card-foot soft"><span>${money(one.spent.cost)}</span><${Context} share=${one.context} />${at === null && html`<${Ago} at=${one.at} />`}</span>
   </button>`;
 }
@@ -61,19 +62,19 @@ function Conflicts({ conflicts }) {
 }
 
 export function Overview({ store, live, at, member, show, setView }) {
-  const names = store.members.keys.value, team = store.team.value;
+  const team = store.team.value;
   if (!team) return html`<p class="soft pad">…</p>`;
   store.members.version.value;
-  const members = store.members.values(), here = members.filter((one) => one.here);
+  const [names, left] = partedMembers(store), here = names.map((name) => store.members.row(name).peek());
   const busy = here.filter((one) => activity(one, store).state === "working").length, asks = at === null ? live.questions.keys.value.length : here.filter((one) => one.asks).length;
   return html`<section class="overview scroll" tabindex="0" aria-label=${t("Overview")}>
     <div class="figures-row">
       <${Progress} store=${store} setView=${setView} />
-      <${Figure} title=${t("Members")} value=${here.length}><span class="soft">${busy} ${t("working")}${asks ? html` · <b class="asks-word">${asks} ${t(asks === 1 ? "question for you" : "questions for you")}</b>` : ""}</span><//>
+      <${Figure} title=${t("Members")} value=${here.length}><span class="soft">${busy} ${t("working")}${left.length ? `, ${left.length} ${t("have left")}` : ""}${asks ? html` · <b class="asks-word">${asks} ${t(asks === 1 ? "question for you" : "questions for you")}</b>` : ""}</span><//>
       <${Figure} title=${t("Cost")} value=${money(team.cost)}><span class="soft">${team.tokens.toLocaleString()} ${t("tokens")}</span><//>
-      ${team.founded > 0 && html`<${Figure} title=${t("Age")} value=${ago(team.founded, at === null ? now.value : at)}><span class="soft">${t(team.running ? "running" : "stopped")}</span><//>`}
+      ${team.founded > 0 && html`<${Figure} title=${t("Age")} value=${ago(team.founded, at === null ? now.value : at)}><span class="soft">${at === null && t(team.running ? "running" : "stopped")}</span><//>`}
     </div>
-    <div class="cards">${names.map((name) => html`<${Card} key=${name} row=${store.members.row(name)} store=${store} show=${show} at=${at} />`)}</div>
+    <div class="cards">${[...names, ...left].map((name) => html`<${Card} key=${name} row=${store.members.row(name)} store=${store} show=${show} at=${at} />`)}</div>
     <div class="lower">
       ${team.conflicts.length > 0 && html`<${Conflicts} conflicts=${team.conflicts} />`}
       ${at === null && html`<${Said} live=${live} member=${member} show=${show} />`}

@@ -52,7 +52,7 @@ function TeamRow({ team, all, choose }) {
     <div class="team-facts soft">
       ${total > 0 && html`<${Bar} share=${(100 * team.done) / total} label=${label} /><span>${label}</span>`}
       <span>${team.members} ${t(team.members === 1 ? "member" : "members")}</span><span>${money(team.spent.cost)}</span>
-      <${Ago} at=${team.written} />
+      <span>${t("last active")} <${Ago} at=${team.written} /></span>
       ${pair && html`<button class="quiet small" onClick=${() => choose(team.home || team.name, [], team.home ? team.name : pair.name)}>
         <${Icon} name="columns" /> ${t("Side by side with")} ${pair.name}</button>`}
     </div>
