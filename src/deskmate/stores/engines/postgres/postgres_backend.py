@@ -10,9 +10,11 @@ from typing import Generic, TypeAlias, TypeVar
 
 import asyncpg
 
+from deskmate.core.checks import Check
 from deskmate.core.log.records import Damaged, Item, Make, Record, Stamp, decode, encode, stamp
 from deskmate.core.values import frozen
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
+from deskmate.stores.engines.postgres.postgres_checks import check_server
 from deskmate.stores.engines.postgres.postgres_errors import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
@@ -72,8 +74,9 @@ class PostgresBackend:
     async def _check(self, connection: Connection) -> None:
         if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":
             raise StoreUnavailable(f"The database {self._place} has the encoding {encoding}", "Create it with UTF8.")
-        for risky in ("fsync", "full_page_writes"):
-            if await connection.fetchval(f"SHOW {risky}") != "on":
+        # The last has other values that are safe: they also wait for replicas, or do not.
+        for risky in ("fsync", "full_page_writes", "synchronous_commit"):
+            if await connection.fetchval(f"SHOW {risky}") == "off":
                 raise StoreUnavailable(
                     f"The server of {self._place} runs with {risky} = off and can lose what it confirmed",
                     f"Set {risky} = on in postgresql.conf.",
@@ -243,6 +246,14 @@ class PostgresBackend:
             SEAT,
         )
         return {row["name"]: row["note"] if row["held"] else None for row in rows}
+
+    async def checks(self) -> list[Check]:
+        """Check the server for `deskmate doctor`."""
+
+        async def ask(query: str, *values: object) -> list[dict[str, object]]:
+            return [dict(row) for row in await self._rows(query, *values)]
+
+        return await check_server(ask, self._space)
 
     async def close(self) -> None:
         """Close all connections."""
