@@ -30,7 +30,12 @@ T = TypeVar("T")
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _MOST_CONNECTIONS, _IDLE_SECONDS = 4, 60.0
-_READ = "SELECT r.number, r.body FROM deskmate.record r JOIN deskmate.stream s ON s.id = r.stream"
+# One query for the end of a stream and its news: most reads find none, and each query is a round trip.
+_READ = (
+    "SELECT s.last, s.unsynced, r.number, r.body FROM deskmate.stream s"
+    " LEFT JOIN deskmate.record r ON r.stream = s.id AND r.number > $3"
+    " WHERE s.team = $1 AND s.name = $2 ORDER BY r.number LIMIT $4"
+)
 
 
 class PostgresBackend:
@@ -138,30 +143,20 @@ class PostgresBackend:
         self, team: ServerTeam, stream: str, after: int, *, most: int | None = None, sync: bool = True
     ) -> Sequence[Item]:
         """Return what is after a number, at most so many."""
-        rows = await self._rows(
-            f"{_READ} WHERE s.team = $1 AND s.name = $2 AND r.number > $3 ORDER BY r.number LIMIT $4",
-            int(team.id),
-            stream,
-            after,
-            most,
-        )
-        if sync or (after and not rows):
-            await self._check_end(team, stream, after, rows[-1]["number"] if rows else after, sync=sync)
-        return self._items(stream, rows)
-
-    async def _check_end(self, team: ServerTeam, stream: str, after: int, last: int, *, sync: bool) -> None:
-        """Raise StoreCorrupt if a stream ends before `after`. With `sync`, flush what is in memory only."""
         key = int(team.id), stream
-        rows = await self._rows("SELECT last, unsynced FROM deskmate.stream WHERE team = $1 AND name = $2", *key)
+        rows = await self._rows(_READ, *key, after, most)
+        # The first row has the end of the stream, also if it has no news.
         end, unsynced = (rows[0]["last"], rows[0]["unsynced"]) if rows else (0, 0)
         if after > end:
             raise _shrunk(stream, after, end)
-        # A read of `last` records returns nothing above that.
-        unsynced = min(unsynced, last)
+        found = [row for row in rows if row["number"] is not None]
+        # What was not read need not be on disk.
+        unsynced = min(unsynced, found[-1]["number"] if found else after)
         if sync and unsynced > max(after, self._flushed.get(key, 0)):
             # Its commit waits for the disk, and everything committed before is on disk after that.
             await self._rows("SELECT pg_logical_emit_message(true, 'deskmate', '')")
             self._flushed[key] = unsynced
+        return self._items(stream, found)
 
     async def append(
         self,
