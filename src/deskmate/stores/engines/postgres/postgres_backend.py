@@ -22,6 +22,7 @@ from deskmate.stores.engines.postgres.postgres_errors import (
     SESSION,
     patiently,
 )
+from deskmate.stores.engines.postgres.postgres_reads import PostgresReads, Wanted
 from deskmate.stores.engines.postgres.postgres_schema import SEAT, migrate
 from deskmate.stores.engines.postgres.postgres_session import PostgresSession
 from deskmate.stores.engines.server_backend import ServerTeam, StreamEnd, Ticket
@@ -30,12 +31,6 @@ T = TypeVar("T")
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _MOST_CONNECTIONS, _IDLE_SECONDS = 4, 60.0
-# One query for the end of a stream and its news: most reads find none, and each query is a round trip.
-_READ = (
-    "SELECT s.last, s.unsynced, r.number, r.body FROM deskmate.stream s"
-    " LEFT JOIN deskmate.record r ON r.stream = s.id AND r.number > $3"
-    " WHERE s.team = $1 AND s.name = $2 ORDER BY r.number LIMIT $4"
-)
 
 
 class PostgresBackend:
@@ -46,6 +41,8 @@ class PostgresBackend:
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
         self._session = PostgresSession(place, self._connect)
+        self._reads = PostgresReads(self._rows)
+        self._turns: dict[tuple[int, str], asyncio.Lock] = {}
         self._flushed: dict[tuple[int, str], int] = {}
 
     async def _connect(self) -> Connection:
@@ -74,6 +71,7 @@ class PostgresBackend:
             timeout=CONNECT_SECONDS,
             command_timeout=ANSWER_SECONDS,
             server_settings=SESSION,
+            reset=_keep,
         )
 
     async def _check(self, connection: Connection) -> None:
@@ -144,9 +142,9 @@ class PostgresBackend:
     ) -> Sequence[Item]:
         """Return what is after a number, at most so many."""
         key = int(team.id), stream
-        rows = await self._rows(_READ, *key, after, most)
+        rows = await self._reads.read(Wanted(*key, after, most))
         # The first row has the end of the stream, also if it has no news.
-        end, unsynced = (rows[0]["last"], rows[0]["unsynced"]) if rows else (0, 0)
+        end, unsynced = rows[0]["last"] or 0, rows[0]["unsynced"] or 0
         if after > end:
             raise _shrunk(stream, after, end)
         found = [row for row in rows if row["number"] is not None]
@@ -203,7 +201,9 @@ class PostgresBackend:
                 numbers = await connection.fetchval(_APPEND, *_appended(team, stream, line, None, (), sync=sync))
                 return numbers[0], decision.outcome
 
-        return await patiently(self._place, once)
+        # One of this process at a time waits for the lock. Otherwise they have all connections, and nobody reads.
+        async with self._turns.setdefault((int(team.id), stream), asyncio.Lock()):
+            return await patiently(self._place, once)
 
     def _items(self, stream: str, rows: Sequence[asyncpg.Record]) -> list[Item]:
         return [self._item(stream, row["number"], row["body"]) for row in rows]
@@ -255,6 +255,10 @@ class PostgresBackend:
         await self._session.close()
         if self._pool is not None:
             self._pool.terminate()
+
+
+async def _keep(connection: object) -> None:
+    """Return a connection to the pool as it is: no query changes the session, and a reset is a round trip."""
 
 
 @frozen
