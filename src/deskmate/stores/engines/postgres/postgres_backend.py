@@ -1,11 +1,12 @@
 """Streams and teams in a PostgreSQL database.
 
 append   one function call. A record that is there already is found by its stamp, whenever it comes again
-decide   one transaction, in which the stream is locked: read, decide, append
+decide   read, decide, append if nobody came between; after lost races one transaction with the stream locked
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Generic, TypeAlias, TypeVar
 
 import asyncpg
@@ -31,6 +32,7 @@ T = TypeVar("T")
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _MOST_CONNECTIONS, _IDLE_SECONDS = 4, 60.0
+_FREE_TRIES = 3
 
 
 class PostgresBackend:
@@ -179,8 +181,21 @@ class PostgresBackend:
     async def decide(
         self, team: ServerTeam, stream: str, after: int, make: Make[T], guards: Sequence[Ticket], *, sync: bool
     ) -> tuple[int | None, T]:
-        """Append what `make` decides, in one transaction with the stream locked."""
+        """Append what `make` decides: without a lock at first, after lost races with the stream locked.
+
+        A lock is held while this process decides, and a process with many members has much else to do.
+        """
         pool, tried = await self._ready(), list[_Tried[T]]()
+
+        async def freely() -> tuple[int | None, T]:
+            items = await self.read(team, stream, after, sync=False)
+            decision = make(items)
+            if decision.record is None:
+                return None, decision.outcome
+            line = {stamp(decision.record): encode(decision.record)}
+            tried.append(_Tried(line, decision.outcome))
+            last = items[-1].number if items else after
+            return (await self.append(team, stream, line, last, guards, sync=sync))[0], decision.outcome
 
         async def once() -> tuple[int | None, T]:
             async with pool.acquire() as connection, connection.transaction():
@@ -203,6 +218,9 @@ class PostgresBackend:
 
         # One of this process at a time waits for the lock. Otherwise they have all connections, and nobody reads.
         async with self._turns.setdefault((int(team.id), stream), asyncio.Lock()):
+            for _ in range(_FREE_TRIES):
+                with suppress(Conflict):
+                    return await freely()
             return await patiently(self._place, once)
 
     def _items(self, stream: str, rows: Sequence[asyncpg.Record]) -> list[Item]:
