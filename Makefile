@@ -45,7 +45,7 @@ quick: setup ## run the tests of the rules while you edit: under a minute on two
 test: setup browser postgres ## run all tests that a change must pass: about eight minutes on two cores
 	@$(PY) -m pytest $(PARALLEL) --durations=20 --durations-min=1
 
-test-all-pythons: $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
+test-all-pythons: browser postgres $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
 
 .test-on-%: .venv-%/.stamp
 	@.venv-$*/bin/python --version

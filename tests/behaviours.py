@@ -63,6 +63,7 @@ AGENT: dict[str, str] = {
     "background": "bash and Task go on by themselves; the agent is told when they end, also that they were cut off",
     "skills": "a line each in the prompt, the body on demand",
     "agent-types": "files describe types of agents: their prompt, tools, model, mode; never wider than what is allowed",
+    "backup": "a backup of a database is a state that was; a team that was running continues from there",
     "resume": "after a kill the lead goes on where it was; what was cut off is told to its model",
     "task-tools": 'TaskCreate, TaskGet, TaskUpdate, TaskList for lead and teammates; ids as 3, "3" or "#3"',
     "budget": "caps are checked before each call, and the cap on time also ends what runs; one that is reached parks",

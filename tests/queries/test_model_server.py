@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.queries.health import Check, check_settings
+from deskmate.core.checks import Check
+from deskmate.queries.health import check_settings
 
 pytestmark = pytest.mark.behaviour("providers")
 

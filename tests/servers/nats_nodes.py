@@ -11,19 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.servers.nats_servers import INSTALL, NatsServers, nats_program
+from deskmate.testing.servers.nats_servers import NatsServers
 from deskmate.trust.chosen_engine import close_engines
+from tests.servers.needed import need_nats
 
 _SPACES = count(1)
 
 
 def new_servers(nodes: int) -> Iterator[NatsServers]:
     """Yield servers, and end them after that."""
-    if nats_program() is None:
-        missing = f"nats-server is not installed. To install it, run: {INSTALL}"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+    need_nats()
     with tempfile.TemporaryDirectory(prefix="dm-nats-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:
         servers = NatsServers(Path(folder), nodes)
         yield servers

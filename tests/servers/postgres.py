@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.servers.postgres_server import INSTALL, PostgresServer, postgres_programs
+from deskmate.testing.servers.postgres_server import PostgresServer
 from deskmate.trust.chosen_engine import close_engines
+from tests.servers.needed import need_postgres
 
 
 def new_server(*options: str) -> Iterator[PostgresServer]:
@@ -26,11 +27,7 @@ def new_server(*options: str) -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    if postgres_programs() is None:
-        missing = f"PostgreSQL is not installed. To install it, run: {INSTALL}"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+    need_postgres()
     yield from new_server()
 
 

@@ -1,6 +1,7 @@
 """The rules of Deskmate, as pure functions of values. No await, no clock, no files, no logging.
 
 values           how immutable classes are made
+checks           what `deskmate doctor` finds
 front_matter     the fields at the start of a Markdown file
 line_changes     which lines of a text changed
 merge_batches    how many tasks the merge queue checks at once, and which one a failed check belongs to

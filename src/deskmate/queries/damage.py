@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 from deskmate.core.agent import inbox
+from deskmate.core.checks import Check
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.values import frozen
 from deskmate.errors import Refused, StoreError
-from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import MOST_TOLD, Reading, reading_of, team_at, telling
 from deskmate.stores.engines.engine import Damage
 from deskmate.trust.chosen_engine import engine_at

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from deskmate.config import Settings, choose_fallback, choose_model, load, names_collector, state_folder
+from deskmate.core.checks import Check, State
 from deskmate.core.values import frozen
 from deskmate.errors import BadSettings, DeskmateError, Problem, StoreError, hint_of
 from deskmate.fs.disk_calls import Files
@@ -32,23 +32,11 @@ from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
-State: TypeAlias = Literal["ok", "warn", "bad"]
-
 LITTLE_BYTES, TOO_LITTLE_BYTES = 10**9, 50 * 10**6
 _PATIENCE_SECONDS = 5.0
 # File systems on another machine. Those that a program serves begin with `fuse.`.
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs"})
 _SERVED = frozenset({"fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs"})
-
-
-@frozen
-class Check:
-    """One thing that was checked. `next`: what to do about it, if anything."""
-
-    what: str
-    state: State
-    words: str
-    next: str = ""
 
 
 @frozen
@@ -298,18 +286,12 @@ def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWor
     return CheckedWorkspace(place, usable, (*needed, check_space(free)))
 
 
-def check_store(place: Path) -> Check | None:
-    """Check the server that keeps the teams. Return None if they are files in the workspace."""
-    engine = engine_at(place)
-    if not engine.shared:
-        return None
+def check_store(place: Path) -> tuple[Check, ...]:
+    """Check the server that keeps the teams. Return nothing if they are files in the workspace."""
     try:
-        count = len(engine.teams())
+        return tuple(engine_at(place).checks())
     except StoreError as error:
-        return error_check("store", error)
-    return Check(
-        "store", "ok", f"the server answers, and has {count} {'team' if count == 1 else 'teams'} of this space"
-    )
+        return (error_check("store", error),)
 
 
 def _writable(place: Path) -> Check:

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from deskmate.config import environment, load, state_folder
+from deskmate.core.checks import Check
 from deskmate.core.log.names import known_name
 from deskmate.core.team.tasks import parse_id
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput, BadName, DeskmateError, Refused, ToolError
-from deskmate.queries.health import Check
 from deskmate.queries.stream_reader import Reading, team_at, telling, workspace_at
 from deskmate.queries.team_view import look_at_board
 from deskmate.trust.chosen_engine import engine_at

@@ -15,8 +15,9 @@ from deskmate.core.log.records import Record
 from deskmate.errors import SeatLost, StoreUnavailable
 from deskmate.stores.engines.engine_table import engine_of
 from deskmate.testing.servers.cut_network import CutNetwork, can_cut
-from deskmate.testing.servers.nats_servers import NatsServers, nats_program
-from deskmate.testing.servers.postgres_server import PostgresServer, postgres_programs
+from deskmate.testing.servers.nats_servers import NatsServers
+from deskmate.testing.servers.postgres_server import PostgresServer
+from tests.servers.needed import need_nats, need_postgres
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(not can_cut(), reason="network namespaces need root")]
 # Both free the seat after 12 seconds without a word, and the next in line looks twice a second.
@@ -35,14 +36,12 @@ def url(request: pytest.FixtureRequest, network: CutNetwork) -> Iterator[str]:
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="dm-")))
         if request.param == "postgres":
-            if postgres_programs() is None:
-                pytest.skip("PostgreSQL is not installed")
+            need_postgres()
             server = PostgresServer(folder, f"listen_addresses={network.here}")
             running.enter_context(closing(server))
             yield f"{server.url_at(network.here)}?space=cut"
         else:
-            if nats_program() is None:
-                pytest.skip("nats-server is not installed")
+            need_nats()
             yield f"{running.enter_context(closing(NatsServers(folder, network=network))).url}&space=cut"
 
 

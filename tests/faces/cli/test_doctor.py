@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.core.checks import Check
 from deskmate.core.team.task_fields import NewTask
 from deskmate.errors import SystemProblem
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import PrivateFolder
-from deskmate.queries.health import Check, check_file_watch, check_space, check_workspace
+from deskmate.queries.health import check_file_watch, check_space, check_workspace
 from deskmate.stores.file_watch import Changed
 from tests.faces.disk_teams import OpenTeam, at, files, founded, in_team, played, put_aside, spoil
 from tests.faces.fake_app import Ended, Env, environment

@@ -97,14 +97,17 @@ async def test_a_server_that_is_not_there_is_named_at_once_without_its_password(
     assert "hunter2" not in str(refused.value)
 
 
-async def test_a_server_that_may_lose_what_it_confirmed_is_refused(own_server: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("risk", ["fsync", "synchronous_commit"])
+async def test_a_server_that_may_lose_what_it_confirmed_is_refused(
+    own_server: PostgresServer, tmp_path: Path, risk: str
+) -> None:
     own_server.kill()
-    own_server.start("fsync=off")
+    own_server.start(f"{risk}=off")
     with closing(PostgresEngine(own_server.url, tmp_path)) as engine, pytest.raises(StoreUnavailable) as refused:
         engine.teams()
     own_server.kill()
     own_server.start()
-    assert "fsync = on" in refused.value.hint
+    assert f"{risk} = on" in refused.value.hint
 
 
 # -- seats ------------------------------------------------------------------------------------------

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from deskmate.app import environment
+from deskmate.core.checks import Check
 from deskmate.core.values import frozen
 from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet
 from deskmate.queries.damage import CheckedTeam, check_teams
 from deskmate.queries.health import (
-    Check,
     check_machine,
     check_settings,
     check_store,
@@ -41,12 +41,12 @@ def health_of(folder: Path | None, team: str | None) -> Health:
     """Check machine, settings, workspace and teams, or only one team."""
     workspace, environ = check_workspace(folder), environment()
     place = workspace.place
-    store = check_store(place) if place else None
-    has_teams = place is not None and not (store and store.state == "bad")
+    store = check_store(place) if place else ()
+    has_teams = place is not None and not any(check.what == "store" and check.state == "bad" for check in store)
     # First, because the name may be wrong, and the other checks try a sandbox and ask servers.
     teams = tuple(check_teams(place, team)) if place and has_teams else ()
     settings = check_settings(environ, place)
-    checks = (*check_machine(environ), *settings, *workspace.checks, *((store,) if store else ()))
+    checks = (*check_machine(environ), *settings, *workspace.checks, *store)
     if place is None or not has_teams:
         return Health(checks, (), usable=False)
     return Health((*checks, *check_trust(place, environ), *check_trees(place)), teams, workspace.usable)

@@ -8,6 +8,7 @@ server_engine   the teams of one space of a server
 server_store    the streams and seats of one team there
 server_look     a team there as a person sees it
 server_backend  what the client of a server does for the three
+server_checks   what `deskmate doctor` checks of every server
 loop_thread     the event loop of a server's connections
 postgres        PostgreSQL
 nats            NATS JetStream

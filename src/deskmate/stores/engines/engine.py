@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, Protocol
 
+from deskmate.core.checks import Check
 from deskmate.core.log.records import Item, Json
 from deskmate.core.team.members import RosterState
 from deskmate.core.team.roster_records import TeamFounded
@@ -137,6 +138,9 @@ class Engine(Protocol):
 
     def remove(self, team: str, archived: tuple[str, ...] = ()) -> None:
         """Delete a team and these archived teams. A kill leaves nothing that counts as half a team."""
+
+    def checks(self) -> list[Check]:
+        """Check the server that keeps the teams, and return what was found. Return nothing without a server."""
 
     def close(self) -> None:
         """Release what is shared by all its stores, which cannot be used after this."""

@@ -5,6 +5,7 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
+from deskmate.core.checks import Check
 from deskmate.core.log.names import BOARD, SPEND, split_stream
 from deskmate.core.log.records import RECORD_CAP, Json, decode
 from deskmate.core.team.roster_records import TeamFounded
@@ -103,6 +104,10 @@ class FileEngine:
     def remove(self, team: str, archived: tuple[str, ...] = ()) -> None:
         """Delete a team's folders and the given archive folders."""
         removal.remove_team(self._workspace, team, archived)
+
+    def checks(self) -> list[Check]:
+        """Return nothing: there is no server."""
+        return []
 
     def close(self) -> None:
         """Do nothing: each store has its own files."""

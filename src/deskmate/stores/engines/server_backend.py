@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from deskmate.core.checks import Check
 from deskmate.core.log.records import Item, Make, Stamp
 from deskmate.core.values import frozen
 
@@ -103,6 +104,9 @@ class Backend(Protocol):
 
     async def holders(self, team: ServerTeam) -> dict[str, str | None]:
         """Return the seats that are or were held, with the holder's note or None."""
+
+    async def checks(self) -> list[Check]:
+        """Check the server for `deskmate doctor`. Leaves no record."""
 
     async def close(self) -> None:
         """Close all connections. Seats are free after this."""

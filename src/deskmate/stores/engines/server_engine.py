@@ -10,6 +10,7 @@ from contextlib import closing
 from itertools import count
 from pathlib import Path
 
+from deskmate.core.checks import Check
 from deskmate.core.log.names import BOARD, ROSTER, SPEND, known_name, mail
 from deskmate.core.log.records import Json, Record
 from deskmate.core.team import spending
@@ -139,6 +140,10 @@ class ServerEngine:
                 self._thread.call(self._backend.remove(one))
         if (self._workspace / TEAMS).exists():
             removal.remove_team(self._workspace, team)
+
+    def checks(self) -> list[Check]:
+        """Check the server: what it runs, how it keeps records, its clock and its limits."""
+        return self._thread.call(self._backend.checks())
 
     def close(self) -> None:
         """Close the connections. Seats that are held are free after this."""

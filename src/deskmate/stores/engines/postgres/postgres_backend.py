@@ -1,18 +1,21 @@
 """Streams and teams in a PostgreSQL database.
 
 append   one function call. A record that is there already is found by its stamp, whenever it comes again
-decide   one transaction, in which the stream is locked: read, decide, append
+decide   read, decide, append if nobody came between; after lost races one transaction with the stream locked
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Generic, TypeAlias, TypeVar
 
 import asyncpg
 
+from deskmate.core.checks import Check
 from deskmate.core.log.records import Damaged, Item, Make, Record, Stamp, decode, encode, stamp
 from deskmate.core.values import frozen
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
+from deskmate.stores.engines.postgres.postgres_checks import check_server
 from deskmate.stores.engines.postgres.postgres_errors import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
@@ -20,6 +23,7 @@ from deskmate.stores.engines.postgres.postgres_errors import (
     SESSION,
     patiently,
 )
+from deskmate.stores.engines.postgres.postgres_reads import PostgresReads, Wanted
 from deskmate.stores.engines.postgres.postgres_schema import SEAT, migrate
 from deskmate.stores.engines.postgres.postgres_session import PostgresSession
 from deskmate.stores.engines.server_backend import ServerTeam, StreamEnd, Ticket
@@ -28,7 +32,7 @@ T = TypeVar("T")
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _MOST_CONNECTIONS, _IDLE_SECONDS = 4, 60.0
-_READ = "SELECT r.number, r.body FROM deskmate.record r JOIN deskmate.stream s ON s.id = r.stream"
+_FREE_TRIES = 3
 
 
 class PostgresBackend:
@@ -39,6 +43,8 @@ class PostgresBackend:
         self._pool: Pool | None = None
         self._opening = asyncio.Lock()
         self._session = PostgresSession(place, self._connect)
+        self._reads = PostgresReads(self._rows)
+        self._turns: dict[tuple[int, str], asyncio.Lock] = {}
         self._flushed: dict[tuple[int, str], int] = {}
 
     async def _connect(self) -> Connection:
@@ -67,13 +73,15 @@ class PostgresBackend:
             timeout=CONNECT_SECONDS,
             command_timeout=ANSWER_SECONDS,
             server_settings=SESSION,
+            reset=_keep,
         )
 
     async def _check(self, connection: Connection) -> None:
         if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":
             raise StoreUnavailable(f"The database {self._place} has the encoding {encoding}", "Create it with UTF8.")
-        for risky in ("fsync", "full_page_writes"):
-            if await connection.fetchval(f"SHOW {risky}") != "on":
+        # The last has other values that are safe: they also wait for replicas, or do not.
+        for risky in ("fsync", "full_page_writes", "synchronous_commit"):
+            if await connection.fetchval(f"SHOW {risky}") == "off":
                 raise StoreUnavailable(
                     f"The server of {self._place} runs with {risky} = off and can lose what it confirmed",
                     f"Set {risky} = on in postgresql.conf.",
@@ -135,30 +143,20 @@ class PostgresBackend:
         self, team: ServerTeam, stream: str, after: int, *, most: int | None = None, sync: bool = True
     ) -> Sequence[Item]:
         """Return what is after a number, at most so many."""
-        rows = await self._rows(
-            f"{_READ} WHERE s.team = $1 AND s.name = $2 AND r.number > $3 ORDER BY r.number LIMIT $4",
-            int(team.id),
-            stream,
-            after,
-            most,
-        )
-        if sync or (after and not rows):
-            await self._check_end(team, stream, after, rows[-1]["number"] if rows else after, sync=sync)
-        return self._items(stream, rows)
-
-    async def _check_end(self, team: ServerTeam, stream: str, after: int, last: int, *, sync: bool) -> None:
-        """Raise StoreCorrupt if a stream ends before `after`. With `sync`, flush what is in memory only."""
         key = int(team.id), stream
-        rows = await self._rows("SELECT last, unsynced FROM deskmate.stream WHERE team = $1 AND name = $2", *key)
-        end, unsynced = (rows[0]["last"], rows[0]["unsynced"]) if rows else (0, 0)
+        rows = await self._reads.read(Wanted(*key, after, most))
+        # The first row has the end of the stream, also if it has no news.
+        end, unsynced = rows[0]["last"] or 0, rows[0]["unsynced"] or 0
         if after > end:
             raise _shrunk(stream, after, end)
-        # A read of `last` records returns nothing above that.
-        unsynced = min(unsynced, last)
+        found = [row for row in rows if row["number"] is not None]
+        # What was not read need not be on disk.
+        unsynced = min(unsynced, found[-1]["number"] if found else after)
         if sync and unsynced > max(after, self._flushed.get(key, 0)):
             # Its commit waits for the disk, and everything committed before is on disk after that.
             await self._rows("SELECT pg_logical_emit_message(true, 'deskmate', '')")
             self._flushed[key] = unsynced
+        return self._items(stream, found)
 
     async def append(
         self,
@@ -183,8 +181,21 @@ class PostgresBackend:
     async def decide(
         self, team: ServerTeam, stream: str, after: int, make: Make[T], guards: Sequence[Ticket], *, sync: bool
     ) -> tuple[int | None, T]:
-        """Append what `make` decides, in one transaction with the stream locked."""
+        """Append what `make` decides: without a lock at first, after lost races with the stream locked.
+
+        A lock is held while this process decides, and a process with many members has much else to do.
+        """
         pool, tried = await self._ready(), list[_Tried[T]]()
+
+        async def freely() -> tuple[int | None, T]:
+            items = await self.read(team, stream, after, sync=False)
+            decision = make(items)
+            if decision.record is None:
+                return None, decision.outcome
+            line = {stamp(decision.record): encode(decision.record)}
+            tried.append(_Tried(line, decision.outcome))
+            last = items[-1].number if items else after
+            return (await self.append(team, stream, line, last, guards, sync=sync))[0], decision.outcome
 
         async def once() -> tuple[int | None, T]:
             async with pool.acquire() as connection, connection.transaction():
@@ -205,7 +216,12 @@ class PostgresBackend:
                 numbers = await connection.fetchval(_APPEND, *_appended(team, stream, line, None, (), sync=sync))
                 return numbers[0], decision.outcome
 
-        return await patiently(self._place, once)
+        # One of this process at a time waits for the lock. Otherwise they have all connections, and nobody reads.
+        async with self._turns.setdefault((int(team.id), stream), asyncio.Lock()):
+            for _ in range(_FREE_TRIES):
+                with suppress(Conflict):
+                    return await freely()
+            return await patiently(self._place, once)
 
     def _items(self, stream: str, rows: Sequence[asyncpg.Record]) -> list[Item]:
         return [self._item(stream, row["number"], row["body"]) for row in rows]
@@ -244,11 +260,23 @@ class PostgresBackend:
         )
         return {row["name"]: row["note"] if row["held"] else None for row in rows}
 
+    async def checks(self) -> list[Check]:
+        """Check the server for `deskmate doctor`."""
+
+        async def ask(query: str, *values: object) -> list[dict[str, object]]:
+            return [dict(row) for row in await self._rows(query, *values)]
+
+        return await check_server(ask, self._space)
+
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
         if self._pool is not None:
             self._pool.terminate()
+
+
+async def _keep(connection: object) -> None:
+    """Return a connection to the pool as it is: no query changes the session, and a reset is a round trip."""
 
 
 @frozen
