@@ -73,7 +73,17 @@ ASKS = InputRequest(request_id="alice:5.1.input-1", call="alice:5.1", server="sh
 LINKS = InputRequest(
     request_id="alice:5.1.input-2", call="alice:5.1", server="shop", content="pay", url="https://a.example"
 )
-QUESTIONS = [Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS)]
+INSTALLS = InputRequest(
+    request_id="alice:5.2.host-1",
+    call="alice:5.2",
+    server="",
+    content="pip install größer",
+    host="pypi.example",
+    rule="allow network(pypi.example)",
+)
+QUESTIONS = [
+    Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS, INSTALLS)
+]
 GIVEN = InputResponse(request_id=ASKS.request_id, approve=True, values={"größe": 1.8, "colour": "grün"})
 REFUSED = InputResponse(request_id=LINKS.request_id, approve=False, content="too dear")
 QUESTION = Envelope("ask/alice:5.0", "alice", "user", 1760000070.5, REQUEST, "demo")

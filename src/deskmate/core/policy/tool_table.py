@@ -70,6 +70,8 @@ TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in 
 MCP_PREFIX, MCP_SEARCH, MCP_CALL = "mcp__", "McpSearch", "McpCall"
 # Not in the table either: agents have it only if the settings say so.
 WEB_FETCH = "web_fetch"
+# No tool: what rules call the hosts that confined commands may reach.
+NETWORK = "network"
 KNOWN: Mapping[str, ToolTraits] = MappingProxyType(
     {
         **TOOLS,

@@ -132,9 +132,11 @@ class PermissionResponse(Fact):
 
 
 class InputRequest(Fact):
-    """An MCP server asks the user for something during a call: to fill in a form, or to open a link.
+    """During a call, an MCP server asks the user to fill in a form or to open a link, or a command asks for a host.
 
-    `content`: the server's words. `call`: the call that waits for the answer. `fields`: of the form. `url`: the link.
+    `content`: the server's words, or the command. `call`: the call that waits for the answer, or the background command
+    that it started. `server`: empty for a command. `fields`: of the form. `url`: the link. `host`: what the command
+    wants to reach. `rule`: the rule that would allow that from now on.
     """
 
     type: Literal["input_request"] = "input_request"
@@ -144,10 +146,12 @@ class InputRequest(Fact):
     content: str
     fields: tuple[FormField, ...] | None = None
     url: str | None = None
+    host: str | None = None
+    rule: str | None = None
 
 
 class InputResponse(Fact):
-    """A person's answer to a server. `values`: of the form. `content`: why there is none."""
+    """A person's answer during a call. `values`: of the form. `content`: why not."""
 
     type: Literal["input_response"] = "input_response"
     request_id: str

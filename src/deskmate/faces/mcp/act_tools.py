@@ -188,7 +188,7 @@ class AnswerTools:
         """Answer a question of a member as the user: may it make this call, or carry out this plan?"""
         seen = await look_at_questions(self._place, team_at(self._place, team))
         question = next((one for one in seen.questions if one.id == id), None)
-        if question and question.input and answer != "no":
+        if question and question.of_server and answer != "no":
             raise Refused(
                 "An MCP server asks the user for this, so no client can say yes",
                 f"A person can answer it with: deskmate answer --team {seen.team}",

@@ -72,7 +72,7 @@ TITLES = {
     "permission_request": ("permission request", 'bash {"command": "ls"}\na rule'),
     "permission_response": ("permission: yes", ""),
     "input_request": ("question of the MCP server weather", "Which city?"),
-    "input_response": ("to the MCP server: no", "Not now."),
+    "input_response": ("answer: no", "Not now."),
     "interrupt": ("interrupt", ""),
     "scheduled": ("schedule 2", "Look."),
     "undeliverable": ("undeliverable", "bob left\ngo"),

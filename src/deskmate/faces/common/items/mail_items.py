@@ -103,10 +103,12 @@ def title_of(message: Message) -> str:
             return "permission request"
         case messages.PermissionResponse():
             return f"permission: {_answer(message.approve)}"
+        case messages.InputRequest(host=str(host)):
+            return f"may a command reach {host}?"
         case messages.InputRequest():
             return f"question of the MCP server {message.server}"
         case messages.InputResponse():
-            return f"to the MCP server: {_answer(message.approve)}"
+            return f"answer: {_answer(message.approve)}"
         case messages.Interrupt():
             return "interrupt"
         case messages.Scheduled(schedule=schedule):

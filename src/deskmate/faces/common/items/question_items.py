@@ -73,6 +73,8 @@ class QuestionItem:
     def reason(self) -> str:
         """Why it is asked; empty if that only repeats what the tool does."""
         if asked := self.question.input:
+            if asked.host is not None:
+                return _WAITS
             return _KEPT if asked.fields is not None else _LINK
         return "" if self.question.reason == edits_files(self.question.tool) else self.question.reason
 
@@ -105,6 +107,8 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
         case Shake.INPUT:
             asked = question.input
             assert asked is not None, "it asks for input"
+            if asked.host is not None:
+                return _host_item(question, asked, asked.host)
             wants = "an answer" if asked.fields is not None else "a page to be opened"
             asks = f"asks for the MCP server {asked.server}, which wants {wants}"
             subject = f"{asked.server}: {asked.content}"[:_SUBJECT_CHARS]
@@ -113,7 +117,17 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
             assert_never(unreachable)
 
 
+def _host_item(question: Question, asked: InputRequest, host: str) -> QuestionItem:
+    request = f"may a command reach {host}?"
+    always = Choice("always", f"adds the rule: {question.rule}") if question.rule else None
+    return QuestionItem(question, f"asks: {request}", request, f"{host}: {asked.content}"[:_SUBJECT_CHARS], always)
+
+
 def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
+    if asked.host is not None:
+        yield "host", asked.host
+        yield "command", asked.content
+        return
     yield "the server says", asked.content
     if asked.url is not None:
         yield "it wants you to open", asked.url
@@ -122,6 +136,7 @@ def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
         yield field.name, field.shown
 
 
+_WAITS = "the command runs and waits. A yes holds until Deskmate ends"
 _KEPT = "the answer goes to the server and into the records of the team. Never type a password here"
 _LINK = "Deskmate does not open the link. If you trust it, open it yourself, then answer yes"
 
@@ -137,7 +152,7 @@ def _subject(question: Question) -> str:
 def content_of(question: Question) -> str:
     """Return everything in a question except who asks and when, for comparing questions."""
     # A server that asks several times wants several answers.
-    each = question.id if question.input else None
+    each = (question.input.host or question.id) if question.input else None
     asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule, each]
     return json.dumps(asked, sort_keys=True, default=str)
 
