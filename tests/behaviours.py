@@ -136,6 +136,7 @@ SAFETY: dict[str, str] = {
     "questions": "who asks, the tool, its exact arguments and why, at any face; those that ask the same are one",
     "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",
     "mcp-client": "servers and tools that a person approved, in the sandbox, bounded; what changed waits for approval",
+    "web-search": "a search at the set provider gives bounded results as data; offered only if set, and asked about",
     "network-asks": "a confined command that needs a host asks while it runs, once per host, never for private ones",
     "mcp-input": "a person answers what a server asks, sees whose words they are, and no model answers",
     "mcp-login": "a login at a server: kept from agents, renewed, and sent to nobody else",
