@@ -12,7 +12,7 @@ from deskmate.core.values import frozen
 
 # A command that wants more hosts than this only annoys.
 _MOST_QUESTIONS = 10
-_SHOWN_CHARS = 4_000
+_SHOWN_CHARS, _REASON_CHARS = 4_000, 200
 
 
 class HostAnswers:
@@ -81,4 +81,6 @@ class HostQuestions:
                 rule=host_rule(host),
             )
         )
-        return "" if answer.approve else f"the user refused it{f': {answer.content}' if answer.content else ''}"
+        # The command reads this too, in the status line of an answer.
+        words = " ".join(answer.content.split())[:_REASON_CHARS]
+        return "" if answer.approve else f"the user refused it{f': {words}' if words else ''}"

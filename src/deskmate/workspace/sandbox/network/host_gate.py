@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # How long connections of one command wait for answers, all together.
 HOLD_SECONDS = 600.0
+_LEAST_SECONDS = 5.0
 
 
 class HostGate:
@@ -35,7 +36,8 @@ class HostGate:
         with self._counted():
             try:
                 asked = self._portal.start_task_soon(self._ask, wanted.shown)
-                return asked.result(max(0.0, self._hold_seconds - self._passed()))
+                # What a rule or an earlier answer decides is known at once, also when the time is used up.
+                return asked.result(max(_LEAST_SECONDS, self._hold_seconds - self._passed()))
             except TimeoutError:
                 return f"nobody answered within {self._hold_seconds:g} s. Ask the user, then run the command again"
             except (CancelledError, RuntimeError):
