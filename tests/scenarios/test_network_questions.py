@@ -14,8 +14,18 @@ from deskmate.app.question_answers import look_at_questions
 from deskmate.app.session import Session, attended
 from deskmate.core.agent.entries import Did
 from deskmate.core.log.names import ROSTER
+from deskmate.core.policy.host_access import host_rule
+from deskmate.core.policy.permissions import Effect, Verdict
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import InputRequest, InputResponse
+from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
+from deskmate.faces.cli.output.action_output import question_fields
 from deskmate.faces.common.chat.question_text import answered_line, shell_lines
+from deskmate.faces.common.items.question_items import question_groups, question_item
+from deskmate.faces.tui.questions.answer_options import options_of
+from deskmate.faces.web.shown_json import question_json
+from deskmate.runtime.perform.calls.host_questions import HostAnswers, HostQuestions
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.workspace.sandbox.mounts import Sandbox
@@ -51,7 +61,7 @@ def fetches(*urls: str, background: bool = False) -> Callable[[Asked], Say]:
 
     def script(asked: Asked) -> Say:
         begun.append(asked)
-        if len(begun) > 1:
+        if asked.results or len(begun) > 1:
             return Say(asked.results[-1].text if asked.results else "Done.")
         more = {"run_in_background": True} if background else {}
         return Say("I install it.", [Use("bash", {"command": command, **more})])
@@ -180,3 +190,83 @@ async def test_an_interrupted_question_is_over_after_a_restart(harness: AppHarne
     assert "Its outcome is unknown" in result_of(provider)
     ends = [entry for entry in await harness.entries() if isinstance(entry, Did)]
     assert len(ends) == 1
+
+
+# -- at other faces -------------------------------------------------------------------------------
+
+ASKS = InputRequest(
+    request_id="lead:1.0.host-1", call="lead:1.0", server="", content="pip install x", host=HOST, rule=host_rule(HOST)
+)
+QUESTION = Question("lead:1.0.host-1", "lead", 0.0, Shake.INPUT, rule=ASKS.rule, input=ASKS)
+
+
+def test_the_screen_offers_the_answers_of_a_permission() -> None:
+    options = options_of((QUESTION,))
+    assert [(one.number, one.answer, one.with_words) for one in options] == [
+        (1, "yes", False),
+        (2, "always", False),
+        (3, "no", False),
+        (4, "no", True),
+    ]
+    assert "".join(text for text, _ in options[1].text) == f"Yes, and don't ask again for network({HOST})"
+
+
+def test_the_page_shows_it_and_takes_a_reason() -> None:
+    shown = question_json(question_item(QUESTION))
+    assert (shown["of_server"], shown["arguments"]) == (False, [("host", HOST), ("command", "pip install x")])
+    assert [one["answer"] for one in shown["choices"]] == ["yes", "always", "no"]
+
+
+def test_a_program_reads_host_command_and_rule() -> None:
+    fields = question_fields(QUESTION)
+    assert fields["arguments"] == {"host": HOST, "command": "pip install x"}
+    assert (fields["kind"], fields["rule"]) == ("input", f"allow network({HOST})")
+
+
+def test_members_that_want_the_same_host_for_the_same_command_are_asked_about_at_once() -> None:
+    other = replace(QUESTION, id="bob:2.0.host-1", member="bob")
+    elsewhere = replace(other, id="bob:3.0.host-1", input=ASKS.model_copy(update={"host": "other.invalid"}))
+    assert question_groups([QUESTION, other, elsewhere]) == [(QUESTION, other), (elsewhere,)]
+
+
+async def test_several_that_wait_for_a_host_share_one_question_and_the_next_asks_if_it_is_cut_off() -> None:
+    answers, asked, go = HostAnswers(), list[str](), anyio.Event()
+
+    async def ask(who: str) -> str:
+        asked.append(who)
+        await go.wait()
+        return f"no, said to {who}"
+
+    found = list[str]()
+
+    async def wants(who: str) -> None:
+        found.append(await answers.answer(HOST, lambda: ask(who)))
+
+    async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as first:
+            first.start_soon(wants, "alice")
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(wants, "bob")
+            tasks.start_soon(wants, "carol")
+            await anyio.wait_all_tasks_blocked()
+            assert asked == ["alice"]
+            first.cancel_scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        go.set()
+    assert asked == ["alice", "bob"]
+    assert found == ["no, said to bob"] * 2
+
+
+async def test_a_command_that_wants_many_hosts_asks_about_few() -> None:
+    asked = list[InputRequest]()
+
+    async def no(request: InputRequest) -> InputResponse:
+        asked.append(request)
+        return InputResponse(request_id=request.request_id, approve=False, content="no\r\nX-Forged: 1")
+
+    verdict = Verdict(Effect.ASK, "")
+    questions = HostQuestions(HostAnswers(), lambda host: verdict, no, "npm install", "lead:1.0", "lead:1.0")
+    refusals = [await questions(f"h{number}.example") for number in range(20)]
+    assert [one.host for one in asked] == [f"h{number}.example" for number in range(10)]
+    assert refusals[0] == "the user refused it: no X-Forged: 1"
+    assert refusals[-1] == "the user was asked about 10 hosts for this command already"
