@@ -141,6 +141,8 @@ SAFETY: dict[str, str] = {
     "ask-user": "the lead asks you to choose, at any face; the wait survives kills, and costs no turn",
     "advice": "before it starts teammates, a lead is told how much of its board can be done at the same time",
     "json-schema": "a run ends with a result that fits the schema, or says that there is none and why",
+    "web-search": "a search at the set provider gives bounded results as data; offered only if set, and asked about",
+    "network-asks": "a confined command that needs a host asks while it runs, once per host, never for private ones",
     "mcp-input": "a person answers what a server asks, sees whose words they are, and no model answers",
     "mcp-login": "a login at a server: kept from agents, renewed, and sent to nobody else",
     "secrets": "what Deskmate knows to be a secret is written nowhere; commands get few variables, and no keys",

@@ -112,6 +112,6 @@ def test_rules_in_the_words_of_claude_code_count(home: dict[str, str], file: Pat
 
 
 def test_a_rule_for_a_tool_of_claude_code_that_there_is_not_is_refused(home: dict[str, str], file: Path) -> None:
-    file.write_text('[permission]\ndeny = ["WebSearch"]')
-    with pytest.raises(BadSettings, match=r"Rule 1 of 'permission.deny' in .*: there is no web search"):
+    file.write_text('[permission]\ndeny = ["TodoWrite"]')
+    with pytest.raises(BadSettings, match=r"Rule 1 of 'permission.deny' in .*: 'TodoWrite' is not a tool"):
         load(home)

@@ -92,8 +92,17 @@ CHOOSES = InputRequest(
         ),
     ),
 )
+INSTALLS = InputRequest(
+    request_id="alice:5.2.host-1",
+    call="alice:5.2",
+    server="",
+    content="pip install größer",
+    host="pypi.example",
+    rule="allow network(pypi.example)",
+)
 QUESTIONS = [
-    Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo") for one in (ASKS, LINKS, CHOOSES)
+    Envelope(f"ask/{one.request_id}", "alice", "user", 1760000070.7, one, "demo")
+    for one in (ASKS, LINKS, CHOOSES, INSTALLS)
 ]
 GIVEN = InputResponse(request_id=ASKS.request_id, approve=True, values={"größe": 1.8, "colour": "grün"})
 CHOSEN = InputResponse(request_id=CHOOSES.request_id, approve=True, values={"größe": ["groß", "漢字"]})

@@ -39,7 +39,7 @@ from deskmate.core.team.roster_records import (
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
-from deskmate.ports import Model, Ran, Store, Workspace
+from deskmate.ports import AskHost, Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import HookRunner
 from deskmate.runtime.events import Changed, Feed, TeamEvent
@@ -101,7 +101,15 @@ class ScriptedWorkspace(MemoryWorkspace):
     running: list[str] = field(default_factory=list)
     prints: dict[str, str] = field(default_factory=dict)
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         self.running.append(command)
         if printed and command in self.prints:
             printed.look = lambda: (self.prints[command], None)

@@ -7,7 +7,7 @@ import pytest
 
 import deskmate.texts
 from deskmate.core.agent.work_mode import RESULT_TOOL
-from deskmate.core.policy.tool_table import MCP_CALL, MCP_SEARCH, TOOLS, WEB_FETCH, AgentKind
+from deskmate.core.policy.tool_table import MCP_CALL, MCP_SEARCH, TOOLS, WEB_TOOLS, AgentKind
 from deskmate.texts import filled, text
 
 FOLDER = Path(deskmate.texts.__file__).parent
@@ -29,7 +29,7 @@ def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:
         f"tools/{RESULT_TOOL}",
         f"tools/{MCP_SEARCH}",
         f"tools/{MCP_CALL}",
-        f"tools/{WEB_FETCH}",
+        *(f"tools/{name}" for name in WEB_TOOLS),
     ]
     assert sorted([*PROMPTS, *others, *(f"tools/{name}" for name in TOOLS)]) == FILES
 

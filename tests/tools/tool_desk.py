@@ -18,7 +18,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError
-from deskmate.ports import MemberTree, Ran, Tool, ToolContext, Workspace
+from deskmate.ports import AskHost, MemberTree, Ran, Tool, ToolContext, Workspace
 from deskmate.tools import tools_for
 
 
@@ -71,7 +71,15 @@ class MemoryWorkspace:
         self.asked.append((pattern, path, glob))
         return self.ran
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         self.asked.append((command, timeout_seconds, blob))
         return self.ran
 
@@ -132,6 +140,9 @@ class ToolDesk:
 
     async def writer_of(self, path: str, fingerprint: str) -> str | None:
         return self.writers.get((path, fingerprint))
+
+    def ask_host(self, command: str, waiting: str) -> AskHost | None:
+        return None
 
     def profile_of(self, name: str) -> AgentProfile:
         return profile_of(name, self.profiles)

@@ -272,7 +272,7 @@ class TeamParts:
 
     def _own_tools(self, me: Member) -> tuple[Tool, ...]:
         """Return the tools that not every agent has: for the web, of the calling program, and of MCP servers."""
-        of_web = web_tools() if self.settings.web else ()
+        of_web = web_tools(self.settings.web)
         if me.agent_type is not AgentType.GENERAL:
             return of_web
         given = self.tools + self.lead_tools if me.kind is AgentKind.LEAD else self.tools

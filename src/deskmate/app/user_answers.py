@@ -28,13 +28,13 @@ def answer_to(question: Question, answer: Answer, words: str) -> PermissionRespo
     if question.shake is Shake.PLAN:
         edits = True if answer == "always" else None
         return PlanResponse(request_id=question.id, approve=approve, accept_edits=edits, content=words)
-    if question.input and answer == "yes":
-        values = read_values(question.input.fields, words) if question.input.fields is not None else None
-        return InputResponse(request_id=question.id, approve=True, values=values)
-    if question.input and answer == "no":
-        return InputResponse(request_id=question.id, approve=False, content=words)
     if answer == "always" and question.rule is None:
         raise Refused("'always' does not work here, because no rule can cover this question. Answer yes or no.")
+    if question.input and approve:
+        values = read_values(question.input.fields, words) if question.input.fields is not None else None
+        return InputResponse(request_id=question.id, approve=True, values=values)
+    if question.input:
+        return InputResponse(request_id=question.id, approve=False, content=words)
     return PermissionResponse(request_id=question.id, approve=approve, content=words)
 
 

@@ -4,6 +4,7 @@ environment       the variables of this process
 local_zone        the time zone of this machine
 settings          what can be set, field by field
 providers         the providers of models, and how each is reached
+web_settings      what the user sets for the web
 settings_loader   reads the settings and says what is wrong with them
 project_settings  what a trusted project may narrow
 model_choice      which model is used
@@ -26,6 +27,7 @@ from deskmate.config.settings import (
     state_folder,
 )
 from deskmate.config.settings_loader import extended, load, load_settings, overridden, store_url
+from deskmate.config.web_settings import WebSettings
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -36,6 +38,7 @@ __all__ = [
     "Provider",
     "ProviderAccess",
     "Settings",
+    "WebSettings",
     "can_draw",
     "choose_fallback",
     "choose_model",

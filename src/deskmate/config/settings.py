@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from deskmate.config.providers import (
     DEFAULT_MODELS,
@@ -19,6 +19,7 @@ from deskmate.config.providers import (
     access_of,
     full_name,
 )
+from deskmate.config.web_settings import WebSettings, as_table
 from deskmate.core.policy.claude_rules import is_of_home, translate
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
@@ -188,7 +189,9 @@ class Written(Table):
     network: bool | list[str] = Field(
         False, description='true, false, or a list of hosts, such as ["example.org", "*.example.org:8443"]'
     )
-    web: bool = Field(False, description="true or false")
+    web: Annotated[WebSettings, BeforeValidator(as_table)] = Field(
+        WebSettings(fetch=False), description="true, false, or a table with `fetch` or `search`"
+    )
     writable: Folders = Field([], description='a list of folders, such as ["~/.cache/go-build"]')
     hidden: Folders = Field([], description='a list of folders or files, such as ["~/letters"]')
     delegate: bool | None = Field(None, description="true or false")

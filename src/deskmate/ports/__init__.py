@@ -5,6 +5,7 @@ tool_ports     what the runtime lets a tool touch, and what a tool is
 """
 
 from deskmate.core.prompt.prompts import ModelLimits as ModelLimits
+from deskmate.ports.machine_ports import AskHost as AskHost
 from deskmate.ports.machine_ports import Clock as Clock
 from deskmate.ports.machine_ports import Launcher as Launcher
 from deskmate.ports.machine_ports import MemberTree as MemberTree

@@ -4,9 +4,9 @@ The adapters in `stores/`, `models/`, `workspace/` and `launchers/` implement it
 which adapter it has.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from anyio import CancelScope
 
@@ -105,6 +105,10 @@ class Model(Protocol):
         """
 
 
+# Returns why a command may not reach a host, empty if it may. It may have to ask the user first.
+AskHost: TypeAlias = Callable[[str], Awaitable[str]]
+
+
 @frozen
 class Ran:
     """The result of a command: how it ended, what it printed, bounded, and the blob with all of its output.
@@ -151,9 +155,18 @@ class Workspace(Protocol):
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
         """Return the lines that match a regular expression, as `path:line:text`, bounded."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         """Run a shell command until it ends, times out, reaches its output cap or is cancelled. Nothing of it survives.
         All its output is kept in `blob` once it is more than fits in `Ran`. `printed` shows the output so far.
+        `ask_host`: is asked about hosts that the sandbox keeps the command from. Its time stands still meanwhile.
         """
 
     async def revision(self) -> Revision | None:

@@ -18,7 +18,7 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.task_fields import NewTask, TaskChange
 from deskmate.core.team.tasks import BoardState, Receipt, Task
-from deskmate.ports.machine_ports import MemberTree, Workspace
+from deskmate.ports.machine_ports import AskHost, MemberTree, Workspace
 
 if TYPE_CHECKING:
     from deskmate.core.schedule.schedules import NewSchedule, Schedule, ScheduleState
@@ -210,6 +210,12 @@ class ToolContext(Protocol):
 
     async def ask_user(self, request: InputRequest) -> InputResponse:
         """Ask the user for input during this call, and wait for the answer. It is no if nobody can be asked."""
+
+    def ask_host(self, command: str, waiting: str) -> AskHost | None:
+        """Return what judges the hosts that a command wants to reach, and asks the user; None if all are refused.
+
+        `waiting`: the call that waits for the command, or the id of a background command.
+        """
 
     def profile_of(self, name: str) -> AgentProfile:
         """Return the agent type of this name; raise BadInput that lists the names there are."""

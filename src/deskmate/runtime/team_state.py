@@ -7,6 +7,7 @@ import anyio
 from deskmate.core.values import frozen
 from deskmate.ports import Store
 from deskmate.runtime.events import Changed, Feed, TeamEvent
+from deskmate.runtime.perform.calls.host_questions import HostAnswers
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.inbox_folds import InboxFolds
@@ -68,10 +69,12 @@ class TeamState:
     feed: Feed
     starting: Starting = field(init=False)
     inboxes: InboxFolds = field(init=False)
+    host_answers: HostAnswers = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starting", Starting(self.feed))
         object.__setattr__(self, "inboxes", InboxFolds(self.writer))
+        object.__setattr__(self, "host_answers", HostAnswers())
 
     def beside(self, store: Store) -> "TeamState":
         """Return the state of another team of the same lead, in the same process."""

@@ -10,7 +10,7 @@ import anyio
 
 from deskmate.core.values import frozen
 from deskmate.errors import ToolError
-from deskmate.workspace.sandbox.allowed_hosts import may_reach
+from deskmate.workspace.sandbox.network.allowed_hosts import may_reach
 
 # Returns the addresses of a host, for a port.
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[str]]]

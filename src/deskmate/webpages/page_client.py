@@ -94,26 +94,27 @@ class PageClient:
             if answer.status_code in _REDIRECTS and (location := answer.headers.get("location")):
                 return WebPage(address, answer.status_code, kind, b""), location
             coding = answer.headers.get("content-encoding", "").strip().lower()
-            body, is_cut = await self._read(answer.aiter_raw(), coding)
+            body, is_cut = await read_bounded(answer.aiter_raw(), coding, self._most)
         return WebPage(address, answer.status_code, kind, body, is_cut), None
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    async def _read(self, pieces: AsyncIterator[bytes], coding: str) -> tuple[bytes, bool]:
-        """Return at most the limit, decompressed, and whether there was more."""
-        if coding not in ("", "identity", *_WINDOWS):
-            raise ToolError(f"The server compresses pages with '{coding:.20}', which cannot be read.")
-        inflating: Any = zlib.decompressobj(_WINDOWS[coding]) if coding in _WINDOWS else None
-        body, taken = b"", 0
-        async for piece in pieces:
-            taken += len(piece)
-            # A small piece may become a very large one.
-            body += inflating.decompress(piece, self._most + 1 - len(body)) if inflating else piece
-            if len(body) > self._most or taken > self._most:
-                return body[: self._most], True
-        return body, False
+
+async def read_bounded(pieces: AsyncIterator[bytes], coding: str, most: int) -> tuple[bytes, bool]:
+    """Return at most the limit of a body, decompressed, and whether there was more. Raises ToolError."""
+    if coding not in ("", "identity", *_WINDOWS):
+        raise ToolError(f"The server compresses pages with '{coding:.20}', which cannot be read.")
+    inflating: Any = zlib.decompressobj(_WINDOWS[coding]) if coding in _WINDOWS else None
+    body, taken = b"", 0
+    async for piece in pieces:
+        taken += len(piece)
+        # A small piece may become a very large one.
+        body += inflating.decompress(piece, most + 1 - len(body)) if inflating else piece
+        if len(body) > most or taken > most:
+            return body[:most], True
+    return body, False
 
 
 def _reason(error: Exception) -> str:

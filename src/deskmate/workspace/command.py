@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ class End:
 
     `ended`: how many other processes were still running. In a sandbox they end with the command and are not counted.
     `begun`: False if the sandbox could not be set up. The output is then its error. `refused`: the hosts that the
-    command wanted to reach and may not. `told`: what it left in git's folder, one sentence each.
+    command wanted to reach and may not, with reasons. `told`: what it left in git's folder, one sentence each.
     """
 
     why: Why
@@ -84,7 +84,7 @@ class End:
     ended: int
     left: tuple[int, ...]
     begun: bool = True
-    refused: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
     told: tuple[str, ...] = ()
 
 
@@ -243,7 +243,7 @@ class RunningCommand:
             )
             failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
             one.watch.finish()
-            return replace(over, begun=not failed, refused=tuple(one.refused), told=one.watch.told)
+            return replace(over, begun=not failed, refused=dict(one.refused), told=one.watch.told)
 
     def _start(
         self,
@@ -297,7 +297,7 @@ class RunningCommand:
 
     def _listen(self, watch: GitWatch) -> Why:
         """Read the output until the command ends or must be ended. Return why."""
-        deadline = time.monotonic() + self._order.timeout_seconds
+        begun_at = time.monotonic()
         glance_at = look_at = time.monotonic() + _WATCH_SECONDS
         while True:
             if self._cancelled.is_set():
@@ -306,7 +306,7 @@ class RunningCommand:
                 return Why.FLOOD
             if self._exited.is_set():
                 return Why.EXIT
-            now = time.monotonic()
+            now, deadline = time.monotonic(), begun_at + self._seconds()
             if now >= deadline:
                 return Why.TIME
             if now >= look_at:
@@ -320,6 +320,11 @@ class RunningCommand:
                     return Why.PLANT
                 glance_at = now + _WATCH_SECONDS
             self._hear(max(0.0, min(deadline, look_at, glance_at) - now))
+
+    def _seconds(self) -> float:
+        """Return how long the command may run. Its time stands still while the user is asked about a host."""
+        gate = self._order.command_sandbox and self._order.command_sandbox.gate
+        return self._order.timeout_seconds + (gate.seconds() if gate else 0.0)
 
     def _drain(self, seconds: float) -> None:
         """Read the remaining output until it is closed or the time is over."""

@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,7 +23,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder, hint_of
 from deskmate.fs.worker_threads import on_shared_thread
-from deskmate.ports import Ran
+from deskmate.ports import AskHost, Ran
 from deskmate.workspace import search
 from deskmate.workspace.blobs import Blobs
 from deskmate.workspace.command import CommandOrder, End, Sink, Why, ended_words, execute
@@ -35,6 +35,8 @@ from deskmate.workspace.paths import OURS, Outside, Place, resolved, telling
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.network.host_gate import HostGate, open_gate
+from deskmate.workspace.sandbox.network.network_words import offline_words, refused_words
 from deskmate.workspace.sandbox.protected_paths import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
 from deskmate.workspace.search import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
 from deskmate.workspace.sweep import Groups, Unfinished
@@ -262,7 +264,15 @@ class LocalWorkspace:
 
     # -- commands ---------------------------------------------------------------------------------
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         """Run a shell command until it ends, is cancelled, or reaches its timeout or output cap. No process is left."""
         name = self._blobs.own(blob)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
@@ -270,17 +280,18 @@ class LocalWorkspace:
         if printed:
             path = self._blobs.shown(name)
             printed.look = lambda: (kept.so_far(path), path if kept.kept else None)
-        async with room_to_run(timeout_seconds):
+        async with room_to_run(timeout_seconds), self._gate(ask_host) as gate:
             with closing(kept) as output, handed_over(command) as script:
                 words = shell_words(shell, script)
-                end = await self._execute(words, output, timeout_seconds, call=name, fds=(script,))
+                end = await self._execute(words, output, timeout_seconds, call=name, fds=(script,), gate=gate)
         text = output.text(self._blobs.shown(name))
         if end.why is Why.EXIT and end.ended:
             text = f"{text.rstrip()}\n[{end.ended} left running in the background, now stopped]".lstrip()
         status = end.status if end.why is Why.EXIT else None
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
-        refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
+        offline = self._sandbox is not None and self._sandbox.network is False and gate is None
+        refused = offline_words(text) if offline else refused_words(end.refused)
         ended = "; ".join(
             filter(None, (ended_words(end, timeout_seconds, MAX_BLOB), met, refused, *end.told, _protected(text)))
         )
@@ -291,6 +302,11 @@ class LocalWorkspace:
             self._blobs.shown(name) if output.kept else None,
             output.line_ends if output.is_cut else None,
         )
+
+    def _gate(self, ask: AskHost | None) -> AbstractAsyncContextManager[HostGate | None]:
+        """Return what lets a command ask about hosts, if the sandbox can keep it from them."""
+        can_ask = self._sandbox and self._sandbox.level is Level.BUBBLEWRAP and self._sandbox.network is not True
+        return open_gate(ask) if ask and can_ask else nullcontext()
 
     async def revision(self) -> Revision | None:
         """Return the current commit of the folder, or None if there is none or it is unknown."""
@@ -338,10 +354,11 @@ class LocalWorkspace:
         complains: bool = True,
         shows_blobs: bool = False,
         fds: tuple[int, ...] = (),
+        gate: HostGate | None = None,
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
         shown = (*self._readable, *((self._blobs.folder,) if shows_blobs else ()))
-        command_sandbox = CommandSandbox(self._sandbox, self._root, self._user, shown) if self._sandbox else None
+        command_sandbox = CommandSandbox(self._sandbox, self._root, self._user, shown, gate) if self._sandbox else None
         order = CommandOrder(
             words, self._root, environ, timeout_seconds, self._grace_seconds, complains, command_sandbox, fds
         )

@@ -22,7 +22,7 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.status import status_detail
 from deskmate.core.team.task_fields import NewTask
 from deskmate.models.scripted import Step
-from deskmate.ports import Ran, ToolContext
+from deskmate.ports import AskHost, Ran, ToolContext
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
 from deskmate.testing import Say, Use
@@ -56,7 +56,15 @@ class Remembering(LocalWorkspace):
         super().__init__(ground.workspace, "team", ALICE, environ=ground.environ(), sandbox=sandbox)
         self._ran: dict[str, Ran] = {}
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         if command not in self._ran:
             self._ran[command] = await super().run(command, timeout_seconds=timeout_seconds, blob=blob)
         return self._ran[command]

@@ -86,9 +86,14 @@ def test_other_tools_have_the_names_that_they_have_here(text: str, meant: str) -
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("WebFetch(domain:example.com)", "web_fetch(example.com)"), ("WebFetch", "web_fetch")]
+    ("text", "meant"),
+    [
+        ("WebFetch(domain:example.com)", "web_fetch(example.com)"),
+        ("WebFetch", "web_fetch"),
+        ("WebSearch", "web_search"),
+    ],
 )
-def test_a_rule_for_pages_names_their_host(text: str, meant: str) -> None:
+def test_a_rule_for_the_web_names_the_host(text: str, meant: str) -> None:
     assert translate(text) == (meant,)
     known_rule(Effect.ALLOW, meant)
 
@@ -96,7 +101,6 @@ def test_a_rule_for_pages_names_their_host(text: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("WebSearch", "there is no web search"),
         ("Read(/)", "does not name a file"),
         ("Edit(~/)", "does not name a file"),
         ("TodoWrite", "is not a tool"),

@@ -81,9 +81,12 @@ def test_a_file_without_tools_gives_all_and_its_name_is_written_with_hyphens() -
     [
         ("", None),
         ("tools: '*'", None),
-        ('tools: "*"\ndisallowedTools: Bash', ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch")),
-        ("disallowedTools: Bash(rm:*), Write, Edit", ("read_file", "glob", "grep", "web_fetch")),
-        ("disallowedTools: Bash, Write, Edit, WebFetch", ("read_file", "glob", "grep")),
+        (
+            'tools: "*"\ndisallowedTools: Bash',
+            ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch", "web_search"),
+        ),
+        ("disallowedTools: Bash(rm:*), Write, Edit", ("read_file", "glob", "grep", "web_fetch", "web_search")),
+        ("disallowedTools: Bash, Write, Edit, WebFetch, WebSearch", ("read_file", "glob", "grep")),
         ("tools: []", ()),
         ("tools: WebFetch, mcp__a__b, Task, TeamCreate, NotebookEdit", ("web_fetch", "mcp__a__b")),
         ("tools: TodoWrite, SendMessage, TaskUpdate", ()),
@@ -99,9 +102,7 @@ def test_no_list_gives_more_tools_than_it_names(lines: str, tools: tuple[str, ..
 
 
 def test_tools_of_the_lead_and_unknown_ones_are_told_once_each() -> None:
-    assert read("tools: Task, WebSearch, WebSearch, TodoWrite").flaws == (
-        "these tools do not exist here: Task, WebSearch",
-    )
+    assert read("tools: Task, LSP, LSP, TodoWrite").flaws == ("these tools do not exist here: Task, LSP",)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,11 @@ def test_a_broken_file_is_refused_with_its_name_and_what_is_wrong(text: str, wor
 )
 def test_a_field_of_any_length_is_read_at_once_and_told_in_a_few_words(fields: str) -> None:
     found = read(fields)
-    assert found.tools in (None, (), ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch"))
+    assert found.tools in (
+        None,
+        (),
+        ("read_file", "write_file", "edit_file", "glob", "grep", "web_fetch", "web_search"),
+    )
     assert sum(map(len, found.flaws)) < 2_000
 
 

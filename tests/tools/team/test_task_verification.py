@@ -11,7 +11,7 @@ from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.task_fields import TaskChange
 from deskmate.core.team.tasks import Created, Receipt, Revision, TaskStatus
 from deskmate.errors import TaskRefused
-from deskmate.ports import Ran
+from deskmate.ports import AskHost, Ran
 from tests.tools.board_team import BoardTeam, add, refused
 from tests.tools.tool_desk import MemoryWorkspace
 
@@ -29,7 +29,15 @@ class Killed(Exception):
 class FatalWorkspace(MemoryWorkspace):
     """One in which every command is the last thing that happens."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        blob: str,
+        printed: LiveOutput | None = None,
+        ask_host: AskHost | None = None,
+    ) -> Ran:
         raise Killed
 
 

@@ -12,7 +12,7 @@ from deskmate.config import Settings, overridden
 from deskmate.core.mcp.server_entries import read_servers
 from deskmate.core.profiles.agent_files import read_agents
 from deskmate.errors import BadInput, BadSettings
-from deskmate.workspace.sandbox.allowed_hosts import allowed
+from deskmate.workspace.sandbox.network.allowed_hosts import allowed
 
 if TYPE_CHECKING:
     from deskmate.core.profiles.agent_profiles import AgentProfile

@@ -16,7 +16,7 @@ from deskmate.core.policy.tool_table import (
     MCP_PREFIX,
     MCP_SEARCH,
     TOOLS,
-    WEB_FETCH,
+    WEB_TOOLS,
     AgentKind,
     AgentType,
     tools_of,
@@ -86,7 +86,7 @@ def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str
 
 def _may_use(me: Member, tool: str) -> bool:
     """Tell whether a tool that is not ours is for this agent. It is not known whether one of these only reads."""
-    if tool == WEB_FETCH:
+    if tool in WEB_TOOLS:
         return me.base_tools is None or tool in me.base_tools
     if me.agent_type is not AgentType.GENERAL:
         return False

@@ -17,6 +17,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "grep": ("Grep",),
     "Task": ("Agent",),
     "web_fetch": ("WebFetch",),
+    "web_search": ("WebSearch",),
 }
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "read_file": {"path": "file_path"},

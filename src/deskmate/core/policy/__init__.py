@@ -3,6 +3,7 @@
 permissions          permission rules, modes, and the function that says allow, ask or deny
 patterns             what the text in a rule matches, for paths and commands
 claude_rules         permission rules in Claude Code's spelling
+host_access          whether a confined command may reach a host that is not on the list
 verdicts             what happens to a call that an agent wants to make
 isolation            whether a teammate works in the user's folder or in its own copy of the repository
 tool_table           the one table of tools, and which agents have them

@@ -17,7 +17,7 @@ _OWN_PATHS = frozenset({*_READ, *_EDIT})
 
 
 def translate(text: str) -> tuple[str, ...]:
-    """Return the rules that a text means, or the text itself if it is in our spelling; raise BadInput for web search.
+    """Return the rules that a text means, or the text itself if it is in our spelling.
 
     A path below the home folder begins with `~/`. The caller replaces that by the actual folder.
     """
@@ -25,7 +25,7 @@ def translate(text: str) -> tuple[str, ...]:
     if tool == "WebFetch":
         return (_written("web_fetch", pattern and pattern.removeprefix("domain:")),)
     if tool == "WebSearch":
-        raise BadInput("there is no web search, so there can be no rule for it", "Remove this rule.")
+        return (_written("web_search", pattern),)
     if tool in _PLAIN:
         return (_written(_PLAIN[tool], pattern),)
     if tool == "Bash":

@@ -19,7 +19,7 @@ from deskmate.core.policy.patterns import (
     spellings,
     text_matches,
 )
-from deskmate.core.policy.tool_table import PLANNING, TOOLS, WEB_FETCH, ToolTraits
+from deskmate.core.policy.tool_table import NETWORK, PLANNING, TOOLS, WEB_TOOLS, ToolTraits
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -99,10 +99,11 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
     Such a rule would never apply, and one that denies would fail silently.
     """
     rule = PermissionRule.parse(effect, text)
-    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in (*TOOLS, WEB_FETCH)):
+    named = (*TOOLS, *WEB_TOOLS, NETWORK)
+    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in named):
         return rule
-    near = difflib.get_close_matches(rule.tool, (*TOOLS, WEB_FETCH), n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)}, {WEB_FETCH} and mcp__server__tool"
+    near = difflib.get_close_matches(rule.tool, named, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(named)} and mcp__server__tool"
     raise BadInput(f"'{rule.tool[:80]}' is not a tool", hint)
 
 
@@ -110,13 +111,13 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
 class Attempt:
     """A call as the rules see it.
 
-    `subjects`: what patterns are compared with. For a file tool: its path, resolved, separated by `/`, relative to
-    the workspace or, outside it, absolute. For bash: every command it would run, with HOLE for text known only at run
-    time. For web_fetch: the host. Empty for a tool that has none, None if they are unknown. `inside`: whether what it
-    edits is in the workspace. `flawed`: its arguments cannot be read, so it does nothing. `command`: what it would
-    run, if its arguments do not say so. `hints`: more commands to compare with rules that ask or deny, such as those
-    that are clear although others are not; no rule allows by them. `autorun`: it edits a file from which a program of
-    the user runs commands by itself.
+    `subjects`: what patterns are compared with. For a file tool: its path, resolved, separated by `/`, relative to the
+    workspace or, outside it, absolute. For bash: every command it would run, with HOLE for text known only at run time.
+    For tools of the web: the host. Empty for a tool that has none, None if they are unknown. `inside`: whether what it
+    edits is in the workspace. `flawed`: its arguments cannot be read, so it does nothing. `command`: what it would run,
+    if its arguments do not say so. `hints`: more commands to compare with rules that ask or deny, such as those that
+    are clear although others are not; no rule allows by them. `autorun`: it edits a file from which a program of the
+    user runs commands by itself.
     """
 
     tool: str

@@ -71,14 +71,17 @@ TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in 
 
 # Not in the table, because an agent has them only if MCP servers have more tools than fit into a request.
 MCP_PREFIX, MCP_SEARCH, MCP_CALL = "mcp__", "McpSearch", "McpCall"
-# Not in the table either: agents have it only if the settings say so.
-WEB_FETCH = "web_fetch"
+# Not in the table either: agents have them only if the settings say so.
+WEB_FETCH, WEB_SEARCH = "web_fetch", "web_search"
+WEB_TOOLS = (WEB_FETCH, WEB_SEARCH)
+# No tool: what rules call the hosts that confined commands may reach.
+NETWORK = "network"
 KNOWN: Mapping[str, ToolTraits] = MappingProxyType(
     {
         **TOOLS,
         MCP_SEARCH: _reading(MCP_SEARCH, "mcp"),
         MCP_CALL: ToolTraits(MCP_CALL, "mcp"),
-        WEB_FETCH: ToolTraits(WEB_FETCH, "web", visits=True),
+        **{name: ToolTraits(name, "web", visits=True) for name in WEB_TOOLS},
     }
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from deskmate.core.policy.isolation import Isolation
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import TOOLS, WEB_FETCH, AgentType
+from deskmate.core.policy.tool_table import TOOLS, WEB_TOOLS, AgentType
 from deskmate.core.values import frozen
 from deskmate.errors import BadInput
 
@@ -47,7 +47,7 @@ class AgentProfile:
         if self.name in set(AgentType):
             return AgentType(self.name)
         # It is not known what a tool of an MCP server does.
-        writes = self.tools is None or not all(_only_reads(tool) or tool == WEB_FETCH for tool in self.tools)
+        writes = self.tools is None or not all(_only_reads(tool) or tool in WEB_TOOLS for tool in self.tools)
         return AgentType.GENERAL if writes else AgentType.EXPLORE
 
     @property

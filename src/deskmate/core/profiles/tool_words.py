@@ -7,14 +7,14 @@ a teammate.
 import re
 from collections.abc import Iterable, Mapping
 
-from deskmate.core.policy.tool_table import MCP_PREFIX, TOOLS, WEB_FETCH
+from deskmate.core.policy.tool_table import MCP_PREFIX, TOOLS, WEB_FETCH, WEB_SEARCH, WEB_TOOLS
 from deskmate.core.values import frozen
 
 # How a file names tools of MCP servers.
 _MCP_WORD = re.compile(rf"{MCP_PREFIX}[A-Za-z0-9_*-]+")
 _MOST_LISTED = 10
 _UNKNOWN = "these tools do not exist here"
-_CHOICES = (*(tool.name for tool in TOOLS.values() if tool.home == "base"), WEB_FETCH)
+_CHOICES = (*(tool.name for tool in TOOLS.values() if tool.home == "base"), *WEB_TOOLS)
 _NAMES: Mapping[str, str] = {
     "read": "read_file",
     "write": "write_file",
@@ -22,6 +22,7 @@ _NAMES: Mapping[str, str] = {
     "multiedit": "edit_file",
     "ls": "glob",
     "webfetch": WEB_FETCH,
+    "websearch": WEB_SEARCH,
     **{name: name for name in _CHOICES},
 }
 # Every teammate has these or what replaces them, whatever its file says.

@@ -207,14 +207,17 @@ def _confinement(where: Environment) -> str:
     guarded = " Git's settings and hooks cannot be changed." if confined else ""
     return (
         f"Commands run in a sandbox: they can write only in {places} and in {folder} that is new for each command, "
-        f"and {_reach(where.network)}.{guarded}"
+        f"and {_reach(where.network, asks=confined and where.attended)}.{guarded}"
     )
 
 
-def _reach(network: bool | tuple[str, ...]) -> str:
-    if isinstance(network, bool):
-        return "can use the network" if network else "cannot use the network"
-    return f"can reach only these hosts, through a proxy: {', '.join(network)}"
+def _reach(network: bool | tuple[str, ...], *, asks: bool) -> str:
+    if network is True:
+        return "can use the network"
+    if not network:
+        return "can reach only hosts that the user allows when asked" if asks else "cannot use the network"
+    others = " (the user is asked about others)" if asks else ""
+    return f"can reach only these hosts, through a proxy: {', '.join(network)}{others}"
 
 
 def _notes(parts: _Makings) -> str:

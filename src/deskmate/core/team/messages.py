@@ -132,10 +132,12 @@ class PermissionResponse(Fact):
 
 
 class InputRequest(Fact):
-    """The user is asked for something during a call: to fill in a form, or to open a link.
+    """During a call, the user is asked to fill in a form, to open a link, or whether a command may reach a host.
 
-    `server`: the MCP server that asks; empty if its sender asks with AskUser. `content`: what is asked. `call`: the
-    call that waits for the answer. `fields`: of the form. `url`: the link.
+    `server`: the MCP server that asks; empty for a command, and if the sender asks with AskUser. `content`: what is
+    asked, or the command. `call`: the call that waits for the answer, or the background command that it started.
+    `fields`: of the form. `url`: the link. `host`: what the command wants to reach. `rule`: the rule that would allow
+    that from now on.
     """
 
     type: Literal["input_request"] = "input_request"
@@ -145,10 +147,12 @@ class InputRequest(Fact):
     content: str
     fields: tuple[FormField, ...] | None = None
     url: str | None = None
+    host: str | None = None
+    rule: str | None = None
 
 
 class InputResponse(Fact):
-    """A person's answer. `values`: of the form. `content`: why there is none."""
+    """A person's answer during a call. `values`: of the form. `content`: why not."""
 
     type: Literal["input_response"] = "input_response"
     request_id: str

@@ -1,15 +1,15 @@
 """What waits for a person's answer.
 
 A member asks by mail: the user for a permission or a choice, the lead or the user for approval of a plan. During a
-call, an MCP server asks the user for input. A question is open until its answer is in the asker's mailbox, or its call
-began or ended without one.
+call, an MCP server asks the user for input, or a command for a host that it wants to reach. A question is open until
+its answer is in the asker's mailbox, or its call began or ended without one.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from deskmate.core.agent.entries import Began, Did, Noticed, read_entry
+from deskmate.core.agent.entries import Began, Did, Ended, Noticed, read_entry
 from deskmate.core.log.names import IN_CHARGE, USER, log
 from deskmate.core.log.records import Item, Record
 from deskmate.core.team.handshakes import Shake
@@ -32,8 +32,8 @@ class Question:
     """What a member asks: whether it may make exactly this call, or do what its plan says.
 
     `member`: the asker; for a subagent, the id of the call that started it. `rule`: the rule that would allow all calls
-    like it. `input`: what an MCP server asks for during a call of the asker, or the asker itself. `team`: the asker's,
-    if the question was in the user's mailbox, which is for all teams of a lead.
+    like it. `input`: what an MCP server or a command asks for during a call of the asker, or the asker itself. `team`:
+    the asker's, if the question was in the user's mailbox, which is for all teams of a lead.
     """
 
     id: str
@@ -56,7 +56,17 @@ class Question:
     @property
     def is_choice(self) -> bool:
         """Whether the asker itself wants an answer. Nothing is allowed by it, and nothing leaves the team."""
-        return self.input is not None and not self.input.server
+        return self.takes_values and not self.of_server
+
+    @property
+    def of_server(self) -> bool:
+        """Whether an MCP server asks. Then a no needs no words."""
+        return self.input is not None and bool(self.input.server)
+
+    @property
+    def takes_values(self) -> bool:
+        """Whether a yes may need values."""
+        return self.input is not None and self.input.host is None
 
 
 @frozen
@@ -128,7 +138,7 @@ def _question(envelope: Envelope) -> Question | None:
         ):
             return Question(id_, sender, at, Shake.PERMISSION, tool, arguments, reason, rule=rule, team=envelope.team)
         case InputRequest(request_id=id_) as asked if envelope.recipient == USER:
-            return Question(id_, sender, at, Shake.INPUT, input=asked, team=envelope.team)
+            return Question(id_, sender, at, Shake.INPUT, rule=asked.rule, team=envelope.team, input=asked)
         case PlanRequest(request_id=id_, content=plan):
             return Question(id_, sender, at, Shake.PLAN, plan=plan, team=envelope.team)
     return None
@@ -153,6 +163,8 @@ def read_log(questions: QuestionFold, items: Iterable[Item]) -> QuestionFold:
             began.update(entry.calls)
         elif isinstance(entry, Did):
             ended.add(entry.call)
+        elif isinstance(entry, Ended):
+            ended.add(entry.background)
         elif isinstance(entry, Noticed):
             answered.update(entry.closed or ())
     return _pruned(replace(questions, answered=frozenset(answered), began=frozenset(began), ended=frozenset(ended)))

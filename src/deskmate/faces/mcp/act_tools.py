@@ -194,7 +194,7 @@ class AnswerTools:
         id, _, other = id.partition("@")
         seen = await look_at_questions(self._place, team_at(self._place, other or team))
         question = next((one for one in seen.questions if one.id == id), None)
-        if question and question.input and not question.is_choice and answer != "no":
+        if question and question.of_server and answer != "no":
             raise Refused(
                 "An MCP server asks the user for this, so no client can say yes",
                 f"A person can answer it with: deskmate answer --team {seen.team}",

@@ -165,7 +165,7 @@ def question_json(item: QuestionItem) -> Shown:
         "diff": item.diff,
         "plan": markdown_tree(question.plan) if question.plan else [],
         "reason": item.reason,
-        "of_server": question.input is not None and not question.is_choice,
+        "of_server": question.of_server,
         "fields": [field.model_dump(exclude_none=True) for field in item.fields],
         "choices": [{"answer": one.answer, "effect": one.effect} for one in item.choices],
     }

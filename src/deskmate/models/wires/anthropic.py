@@ -15,9 +15,10 @@ from deskmate.core.prompt.prompts import (
 )
 from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.http_client import NO_HEADERS, answer
+from deskmate.models.wires.http_client import NO_HEADERS
 from deskmate.models.wires.json_fields import count, inner, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
+from deskmate.models.wires.provider_model import ProviderModel
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.requests.anthropic_request import body_parts, thinking_budget
 from deskmate.models.wires.sse import ServerEvent
@@ -37,7 +38,7 @@ _USAGE = {
 __all__ = ["API_VERSION", "LEAST_THINKING_TOKENS", "AnthropicModel", "MessageFold", "thinking_budget"]
 
 
-class AnthropicModel:
+class AnthropicModel(ProviderModel):
     """A model of Anthropic, or of a server with the same Messages API.
 
     `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default. `effort`: how
@@ -71,22 +72,11 @@ class AnthropicModel:
         url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
         if is_vertex:
             url = f"{base_url.rstrip('/')}/publishers/anthropic/models/{quote(model, safe='@')}:streamRawPredict"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
         own = {"authorization": f"Bearer {key}"} if is_vertex else {"x-api-key": key, "anthropic-version": API_VERSION}
-        self._headers = {**own, **headers}
-        self._is_vertex = is_vertex
-        self._client, self._model, self._limits = client, model, limits
+        super().__init__(client, at, {**own, **headers}, limits)
+        self._model, self._is_vertex = model, is_vertex
         self._thinking, self._effort = thinking_tokens, effort
-
-    @property
-    def name(self) -> str:
-        """Its name, `provider:model`."""
-        return self._at.model
-
-    @property
-    def limits(self) -> ModelLimits:
-        """Its context window and output size."""
-        return self._limits
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
@@ -103,7 +93,7 @@ class AnthropicModel:
             provider=provider,
             is_vertex=self._is_vertex,
         )
-        return answer(self._client, self._at, self._headers, body, MessageFold(self._at, prompt))
+        return self._answer(body, MessageFold(self._at, prompt))
 
 
 class MessageFold:

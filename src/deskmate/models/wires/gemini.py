@@ -8,9 +8,10 @@ from urllib.parse import quote
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.http_client import NO_HEADERS, answer
+from deskmate.models.wires.http_client import NO_HEADERS
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
+from deskmate.models.wires.provider_model import ProviderModel
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.requests.gemini_request import body_parts
 from deskmate.models.wires.sse import ServerEvent
@@ -32,7 +33,7 @@ _BROKEN = frozenset(
 )
 
 
-class GeminiModel:
+class GeminiModel(ProviderModel):
     """A model with the Gemini API. The arguments are those of `ResponsesModel`."""
 
     def __init__(
@@ -51,26 +52,15 @@ class GeminiModel:
     ) -> None:
         address = base_url.rstrip("/").removesuffix("/v1beta")
         url = f"{address}/v1beta/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
-        self._headers = {**({"x-goog-api-key": key} if key else {}), **headers}
-        self._client, self._model, self._limits = client, model, limits
-        self._effort, self._provider = effort, provider
-
-    @property
-    def name(self) -> str:
-        """Its name, `provider:model`."""
-        return self._at.model
-
-    @property
-    def limits(self) -> ModelLimits:
-        """Its context window and output size."""
-        return self._limits
+        at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        super().__init__(client, at, {**({"x-goog-api-key": key} if key else {}), **headers}, limits)
+        self._model, self._effort, self._provider = model, effort, provider
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         body = body_parts(prompt, self._model, max_tokens=most, effort=self._effort, provider=self._provider)
-        return answer(self._client, self._at, self._headers, body, ContentFold(self._at, prompt))
+        return self._answer(body, ContentFold(self._at, prompt))
 
 
 class ContentFold:

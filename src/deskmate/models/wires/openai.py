@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.http_client import NO_HEADERS, answer
+from deskmate.models.wires.http_client import NO_HEADERS
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.provider_errors import ProviderEndpoint, SettingsOrigin, failure, fault_in
+from deskmate.models.wires.provider_model import ProviderModel
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.requests.openai_request import body_parts
 from deskmate.models.wires.sse import ServerEvent
@@ -21,7 +22,7 @@ _OPENAI = "https://api.openai.com"
 _AZURE = ".openai.azure.com"
 
 
-class OpenAIModel:
+class OpenAIModel(ProviderModel):
     """A model with the chat completions API. `provider`: part of its name. `key_env`: the variable for its key.
 
     `effort`: how much it thinks, None for its own default. `headers`: what each request has besides its own.
@@ -43,29 +44,19 @@ class OpenAIModel:
         origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         url = f"{base_url.rstrip('/')}/chat/completions"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
-        self._headers = {**({"authorization": f"Bearer {key}"} if key else {}), **headers}
+        at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        super().__init__(client, at, {**({"authorization": f"Bearer {key}"} if key else {}), **headers}, limits)
         # OpenAI and Azure refuse the old name for newer models. Other servers know only the old one.
         is_openai = base_url.startswith(f"{_OPENAI}/") or (urlsplit(base_url).hostname or "").endswith(_AZURE)
         self._max_tokens_key = "max_completion_tokens" if is_openai else "max_tokens"
-        self._client, self._model, self._limits, self._effort = client, model, limits, effort
-
-    @property
-    def name(self) -> str:
-        """Its name, `provider:model`."""
-        return self._at.model
-
-    @property
-    def limits(self) -> ModelLimits:
-        """Its context window and output size."""
-        return self._limits
+        self._model, self._effort = model, effort
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         most_key, effort = self._max_tokens_key, self._effort
         body = body_parts(prompt, self._model, max_tokens=most, max_tokens_key=most_key, effort=effort)
-        return answer(self._client, self._at, self._headers, body, ChunkFold(self._at, prompt))
+        return self._answer(body, ChunkFold(self._at, prompt))
 
 
 class ChunkFold:

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelError, ModelTrouble
 from deskmate.models.http.post_client import Poster
-from deskmate.models.wires.http_client import NO_HEADERS, answer
+from deskmate.models.wires.http_client import NO_HEADERS
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, SettingsOrigin, failure, fault_in
+from deskmate.models.wires.provider_model import ProviderModel
 from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
 from deskmate.models.wires.requests.responses_request import body_parts, signature_of
 from deskmate.models.wires.sse import ServerEvent
@@ -23,7 +24,7 @@ _KINDS: Mapping[str, Literal["text", "thinking", "call"]] = {
 }
 
 
-class ResponsesModel:
+class ResponsesModel(ProviderModel):
     """A model with the Responses API. The arguments are those of `OpenAIModel`.
 
     `effort`: how much it thinks, None for its own default.
@@ -44,26 +45,15 @@ class ResponsesModel:
         origin: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         url = f"{base_url.rstrip('/')}/responses"
-        self._at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
-        self._headers = {**({"authorization": f"Bearer {key}"} if key else {}), **headers}
-        self._client, self._model, self._limits = client, model, limits
-        self._effort, self._provider = effort, provider
-
-    @property
-    def name(self) -> str:
-        """Its name, `provider:model`."""
-        return self._at.model
-
-    @property
-    def limits(self) -> ModelLimits:
-        """Its context window and output size."""
-        return self._limits
+        at = ProviderEndpoint(f"{provider}:{model}", url, key_env, key, SettingsOrigin(*origin))
+        super().__init__(client, at, {**({"authorization": f"Bearer {key}"} if key else {}), **headers}, limits)
+        self._model, self._effort, self._provider = model, effort, provider
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         body = body_parts(prompt, self._model, max_tokens=most, effort=self._effort, provider=self._provider)
-        return answer(self._client, self._at, self._headers, body, ResponseFold(self._at, prompt))
+        return self._answer(body, ResponseFold(self._at, prompt))
 
 
 class ResponseFold:

@@ -1,6 +1,6 @@
 """Run a command in the workspace."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.secret_placeholders import refusal_to_run
 from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
-from deskmate.ports import Ran, Tool, ToolContext, Workspace
+from deskmate.ports import AskHost, Ran, Tool, ToolContext, Workspace
 from deskmate.texts import text
 from deskmate.tools.durations import MOST_SECONDS, read_seconds
 from deskmate.tools.shell.command_hints import hints_of
@@ -74,11 +74,15 @@ class Bash(Described):
         workspace, blob = context.workspace, f"{blob_name(context.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             seconds = arguments.timeout or DEFAULT_SECONDS
-            return await _result(workspace, arguments.command, seconds, blob, context.printed)
+            ask = context.ask_host(arguments.command, context.call)
+            return await _result(workspace, arguments.command, seconds, blob, context.printed, ask)
         seconds, printed = arguments.timeout or BACKGROUND_SECONDS, LiveOutput()
-        id_ = context.background.start(
-            COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob, printed), printed
-        )
+
+        def work(id_: str) -> Awaitable[Result]:
+            ask = context.ask_host(arguments.command, id_)
+            return _result(workspace, arguments.command, seconds, blob, printed, ask)
+
+        id_ = context.background.start(COMMAND, work, printed)
         return Result(
             f"Started in the background as {id_}. You are notified when it ends. TaskOutput shows its output.",
             background=id_,
@@ -116,8 +120,10 @@ async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
     return f"{sign} {path}"
 
 
-async def _result(workspace: Workspace, command: str, seconds: float, blob: str, printed: LiveOutput) -> Result:
-    ran = await workspace.run(command, timeout_seconds=seconds, blob=blob, printed=printed)
+async def _result(
+    workspace: Workspace, command: str, seconds: float, blob: str, printed: LiveOutput, ask: AskHost | None
+) -> Result:
+    ran = await workspace.run(command, timeout_seconds=seconds, blob=blob, printed=printed, ask_host=ask)
     return Result(_text(ran), ok=ran.exit == 0, lines=ran.lines)
 
 

@@ -10,7 +10,6 @@ protected_paths     what a command must not change in the workspace
 mount_placeholders  placeholders for protected files that do not exist
 seccomp             system calls a command may not make
 resource_limits     what one command may take of the machine
-allowed_hosts       which hosts a command may reach
-proxy               the only way from a confined command to those hosts
+network             the hosts that a command may reach, and the way there
 sockets             sockets of others on this machine
 """

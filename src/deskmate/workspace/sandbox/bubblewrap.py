@@ -23,11 +23,12 @@ from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import shown
 from deskmate.workspace.processes import EndedProcesses
-from deskmate.workspace.sandbox.allowed_hosts import allowed
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Mount, Sandbox, Way
+from deskmate.workspace.sandbox.network.allowed_hosts import allowed
+from deskmate.workspace.sandbox.network.host_gate import HostGate
+from deskmate.workspace.sandbox.network.proxy import PORT, Proxy, proxy_environ
 from deskmate.workspace.sandbox.protected_paths import Guard, Guarded, guarded
-from deskmate.workspace.sandbox.proxy import PORT, Proxy, proxy_environ
 from deskmate.workspace.sandbox.seccomp import ALLOW_ALL, call_filter
 from deskmate.workspace.start_gate import GATE, OPEN, listening_gate
 
@@ -53,13 +54,15 @@ class NotBegun(ToolError):
 class CommandSandbox:
     """The sandbox for commands of one workspace. `user`: the user's variables, which say where git's settings are.
 
-    `shown`: the team's records, and folders of skills, that commands may read nevertheless.
+    `shown`: the team's records, and folders of skills, that commands may read nevertheless. `gate`: asks about hosts
+    that the sandbox keeps the command from.
     """
 
     sandbox: Sandbox
     root: Path
     user: Mapping[str, str]
     shown: tuple[Path, ...] = ()
+    gate: HostGate | None = None
 
     @contextlib.contextmanager
     def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], GitWatch]]:
@@ -143,12 +146,13 @@ def _is_empty(path: str) -> bool:
 class ConfinedProcess:
     """A command in its sandbox. `process`: bubblewrap outside. `first`: the first process inside. All end with it.
 
-    `refused`: the hosts that it wanted to reach and may not, so far. `watch`: watches what it does in git's folder.
+    `refused`: the hosts that it wanted to reach and may not, so far, with reasons. `watch`: watches what it does in
+    git's folder.
     """
 
     process: subprocess.Popen[bytes]
     first: int
-    refused: Sequence[str]
+    refused: Mapping[str, str]
     watch: GitWatch
     _life: int
     _status: io.FileIO
@@ -204,7 +208,7 @@ def confined_process(
         (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(setup), _pipe(setup)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(setup)
-        door = _Door(command_sandbox.sandbox.network, stack)
+        door = _Door(command_sandbox, stack)
         # Inside, temporary files have their own folder.
         inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
         fds = (told.fileno(), bounds.fileno(), *filters, *door.fds)
@@ -234,15 +238,18 @@ def confined_process(
 class _Door:
     """The gate of a command, and its network: none, all, or a proxy to the listed hosts."""
 
-    def __init__(self, network: bool | tuple[str, ...], stack: contextlib.ExitStack) -> None:
+    def __init__(self, command_sandbox: CommandSandbox, stack: contextlib.ExitStack) -> None:
         self._stack = stack
+        network, self._gate = command_sandbox.sandbox.network, command_sandbox.gate
+        self._resolve = command_sandbox.sandbox.resolve
         self.gate: Sequence[str] = GATE
         self.environ: Mapping[str, str] = {}
         self.fds: Sequence[int] = ()
-        self.refused: Sequence[str] = ()
+        self.refused: Mapping[str, str] = {}
         self._ends: tuple[socket.socket, ...] = ()
-        if not isinstance(network, bool):
-            self._listed = allowed(network)
+        # Without anybody to ask, a proxy would only take time.
+        if not isinstance(network, bool) or (self._gate and not network):
+            self._listed = allowed(network or ())
             self._ends = _, outward = tuple(map(stack.enter_context, socket.socketpair()))
             self.fds = (outward.fileno(),)
             self.gate, self.environ = listening_gate(PORT, outward.fileno()), proxy_environ(self._listed)
@@ -257,7 +264,7 @@ class _Door:
             _, fds, _, _ = socket.recv_fds(inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
             if not fds:
                 raise OSError("the gate did not listen")
-            proxy = Proxy(self._listed)
+            proxy = Proxy(self._listed, self._gate, self._resolve)
             self.refused = proxy.refused
             self._stack.enter_context(proxy.serving(socket.socket(fileno=fds[0])))
 

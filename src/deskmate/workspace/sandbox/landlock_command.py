@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Fenced:
     process: subprocess.Popen[bytes]
     mark: Mark
     watch: GitWatch
-    refused: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def begun(self) -> bool:
         """Tell whether the command ever started. It always did, or there would be no such object."""

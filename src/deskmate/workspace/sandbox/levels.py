@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from deskmate.errors import Problem, ToolError, hint_of
-from deskmate.workspace.sandbox.allowed_hosts import allowed
 from deskmate.workspace.sandbox.bubblewrap import CommandSandbox, ConfinedProcess, confined_process
 from deskmate.workspace.sandbox.landlock import SCOPES_SINCE, version
 from deskmate.workspace.sandbox.landlock_command import Fenced, fenced, sweep_scratch
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Level, Sandbox, homes, named_secrets
+from deskmate.workspace.sandbox.network.allowed_hosts import allowed
 from deskmate.workspace.sandbox.resource_limits import ResourceLimits, counts_processes, sweep_cgroups
 from deskmate.workspace.sandbox.seccomp import call_filter
 from deskmate.workspace.sandbox.sockets import Sockets

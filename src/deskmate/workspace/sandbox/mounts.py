@@ -27,6 +27,7 @@ from deskmate.workspace.sandbox.hidden_paths import (
     SPEAKING,
     SYSTEM_SECRETS,
 )
+from deskmate.workspace.sandbox.network.proxy import Resolve, resolve
 from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from deskmate.workspace.sandbox.sockets import Sockets, is_channel, is_new
 
@@ -77,7 +78,8 @@ class Sandbox:
     means off. `hidden`: paths to mask in addition to the tables. `homes`: the user's home folders. `named`: paths from
     variables, masked unless they are in the workspace. `writable`: folders outside the workspace that commands may
     write. `state`: the folder with the list of what must not be left behind. `sockets`: knows where others listen.
-    `settled`: skip sockets made seconds ago, which may be gone before they are masked.
+    `settled`: skip sockets made seconds ago, which may be gone before they are masked. `resolve`: finds the addresses
+    of hosts that commands want to reach.
     """
 
     level: Level
@@ -93,6 +95,7 @@ class Sandbox:
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     sockets: Sockets | None = field(default=None, compare=False)
     settled: bool = False
+    resolve: Resolve = field(default=resolve, compare=False)
 
     def confines(self, root: Path) -> bool:
         """Tell whether commands in this workspace are confined to it. If it contains a home, they are not."""

@@ -22,6 +22,7 @@ from deskmate.core.team.tasks import parse_id
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.question_text import answered_line, shell_lines
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.items.question_items import question_item
 from deskmate.faces.common.items.task_items import TaskItem, numbers
 from deskmate.faces.common.terminal_text import one_line
 from deskmate.faces.common.text_tables import note, put, sheet_for
@@ -42,7 +43,11 @@ def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     seen = _wait_for(partial(look_at_questions, folder, team))
     if as_json:
         return put(
-            [json_output.line({"team": seen.team, "live": seen.live, "questions": list(map(_fields, seen.questions))})]
+            [
+                json_output.line(
+                    {"team": seen.team, "live": seen.live, "questions": list(map(question_fields, seen.questions))}
+                )
+            ]
         )
     if not seen.questions:
         return put([f"team {seen.team}: no question is open"])
@@ -50,7 +55,8 @@ def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     return put([sheet.painted(line) for one in seen.questions for line in shell_lines(one, seen.colours)])
 
 
-def _fields(question: Question) -> json_output.Fields:
+def question_fields(question: Question) -> json_output.Fields:
+    """Return a question for programs."""
     asked = question.input
     return {
         "id": question.id,
@@ -58,7 +64,7 @@ def _fields(question: Question) -> json_output.Fields:
         "at": question.at,
         "kind": question.shake.value,
         "tool": question.tool or None,
-        "arguments": dict(question.arguments),
+        "arguments": dict(question_item(question).arguments if question.input else question.arguments),
         "reason": question.reason,
         "plan": question.plan,
         "rule": question.rule,

@@ -21,7 +21,7 @@ def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLin
     """Return a complete question for answering from a shell, by its id."""
     item, id_ = question_item(question), exact(question.id)
     always = f", always ({exact(item.always.effect)})" if item.always else ""
-    words = "" if question.input and not question.is_choice else " WORDS"
+    words = "" if question.of_server else " WORDS"
     return [
         _head(f"{id_}: ", item, item.asks, colours),
         *detail_lines(item),
@@ -38,7 +38,7 @@ def question_lines(
     """
     item, numbers = question_item(question), ",".join(map(str, (*same, number)))
     always = f", a {numbers} ({exact(item.always.effect)})" if item.always else ""
-    words = "" if question.input and not question.is_choice else " WORDS"
+    words = "" if question.of_server else " WORDS"
     asks = f"asks the same as question {same[0]}: {subject_line(item)}" if same else item.asks
     return [
         _head(f"question {number}: ", item, asks, colours),

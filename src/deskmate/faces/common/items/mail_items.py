@@ -108,6 +108,8 @@ def title_of(message: Message) -> str:
             return "permission request"
         case messages.PermissionResponse():
             return f"permission: {_answer(message.approve)}"
+        case messages.InputRequest(host=str(host)):
+            return f"may a command reach {host}?"
         case messages.InputRequest():
             return f"question of the MCP server {message.server}" if message.server else "question"
         case messages.InputResponse():

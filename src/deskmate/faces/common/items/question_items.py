@@ -75,6 +75,8 @@ class QuestionItem:
         if self.question.is_choice:
             return ""
         if asked := self.question.input:
+            if asked.host is not None:
+                return _WAITS
             return _KEPT if asked.fields is not None else _LINK
         return "" if self.question.reason == edits_files(self.question.tool) else self.question.reason
 
@@ -111,6 +113,8 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
                 count = len(asked.fields or ())
                 what = "a question" if count == 1 else f"{count} questions"
                 return QuestionItem(question, f"asks you {what}", what, asked.content[:_SUBJECT_CHARS], None)
+            if asked.host is not None:
+                return _host_item(question, asked, asked.host)
             wants = "an answer" if asked.fields is not None else "a page to be opened"
             asks = f"asks for the MCP server {asked.server}, which wants {wants}"
             subject = f"{asked.server}: {asked.content}"[:_SUBJECT_CHARS]
@@ -119,7 +123,17 @@ def question_item(question: Question, current: str = "") -> QuestionItem:
             assert_never(unreachable)
 
 
+def _host_item(question: Question, asked: InputRequest, host: str) -> QuestionItem:
+    request = f"may a command reach {host}?"
+    always = Choice("always", f"adds the rule: {question.rule}") if question.rule else None
+    return QuestionItem(question, f"asks: {request}", request, f"{host}: {asked.content}"[:_SUBJECT_CHARS], always)
+
+
 def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
+    if asked.host is not None:
+        yield "host", asked.host
+        yield "command", asked.content
+        return
     if asked.server:
         yield "the server says", asked.content
     if asked.url is not None:
@@ -129,6 +143,7 @@ def _input_lines(asked: InputRequest) -> Iterator[tuple[str, str]]:
         yield field.name, field.shown
 
 
+_WAITS = "the command runs and waits. A yes holds until Deskmate ends"
 _KEPT = "the answer goes to the server and into the records of the team. Never type a password here"
 _LINK = "Deskmate does not open the link. If you trust it, open it yourself, then answer yes"
 
@@ -144,7 +159,7 @@ def _subject(question: Question) -> str:
 def content_of(question: Question) -> str:
     """Return everything in a question except who asks and when, for comparing questions."""
     # A server that asks several times wants several answers.
-    each = question.id if question.input else None
+    each = (question.input.host or question.id) if question.input else None
     asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule, each]
     return json.dumps(asked, sort_keys=True, default=str)
 

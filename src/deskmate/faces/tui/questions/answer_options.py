@@ -37,8 +37,8 @@ def options_of(group: Group) -> list[AnswerOption]:
     """
     if group[0].is_choice:
         return _choices(group[0])
-    if group[0].input:
-        fills_in = bool(group[0].input.fields)
+    if group[0].of_server:
+        fills_in = bool(question_item(group[0]).fields)
         return [
             AnswerOption(1, _plain("Yes, and fill it in" if fills_in else "Yes"), "yes", with_words=fills_in),
             AnswerOption(3, _plain("No"), "no"),

@@ -270,9 +270,9 @@ class QuestionsPanel(Widget):
         """Say no, with these words. With a form, they are its values."""
         event.stop()
         question, words = self._spoken_to, event.value.strip()
-        if question is not None and (words or question.input):
+        if question is not None and (words or question.takes_values):
             self.action_unsay()
-            self._send(question, "yes" if question.input else "no", words)
+            self._send(question, "yes" if question.takes_values else "no", words)
 
     def _end_words_for_nobody(self) -> None:
         """Keep the words for a question that is no longer open: they become a message to its asker."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.host_access import judge_host, may_open
+from deskmate.core.policy.permissions import Mode, PermissionRule, Verdict
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.prompt.live_output import LiveOutput
@@ -17,9 +18,10 @@ from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.spending import Sum
 from deskmate.core.values import frozen
 from deskmate.errors import Refused
-from deskmate.ports import Background, MemberTree, Workspace
+from deskmate.ports import AskHost, Background, MemberTree, Workspace
 from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
+from deskmate.runtime.perform.calls.host_questions import HostQuestions
 from deskmate.runtime.radar.file_writers import writer_of
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -142,6 +144,28 @@ class CallContext:
         if self.roster.attended and self.roster.mode_of(self.me.name) is not Mode.DONT_ASK:
             return await self.mail.ask(request)
         return InputResponse(request_id=request.request_id, approve=False, content="nobody is asked in this run")
+
+    def ask_host(self, command: str, waiting: str) -> AskHost | None:
+        """Return what judges the hosts that a command wants to reach, if any can be allowed."""
+        roster = self.roster
+        if not may_open(roster.mode_of(self.me.name), self._rules, attended=roster.attended):
+            return None
+        return HostQuestions(
+            answers=self.team_state.host_answers,
+            judge=self._judge_host,
+            ask_user=self.ask_user,
+            command=command,
+            waiting=waiting,
+            id_=self.call if waiting == self.call else f"{self.call}.{waiting}",
+        )
+
+    def _judge_host(self, host: str) -> Verdict:
+        mode = self.roster.mode_of(self.me.name)
+        return judge_host(host, mode=mode, rules=self._rules, attended=self.roster.attended)
+
+    @property
+    def _rules(self) -> tuple[PermissionRule, ...]:
+        return (*self.parts.rules, *self.roster.rules)
 
     def profile_of(self, name: str) -> AgentProfile:
         """Return the agent type of a name."""

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anyio
@@ -20,10 +19,10 @@ from anyio import to_thread
 from deskmate.errors import BadSettings
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
-from deskmate.workspace.sandbox.allowed_hosts import allowed
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
-from deskmate.workspace.sandbox.proxy import PORT, Proxy
+from deskmate.workspace.sandbox.network.allowed_hosts import allowed
+from deskmate.workspace.sandbox.network.proxy import PORT, Proxy
 
 pytestmark = pytest.mark.anyio
 
@@ -34,36 +33,6 @@ TUNNEL = (
     "import http.client as h, sys; c = h.HTTPConnection('127.0.0.1', 3128); c.set_tunnel(sys.argv[1]); "
     "c.request('GET', '/far'); print(c.getresponse().read().decode())"
 )
-
-
-class Told(BaseHTTPRequestHandler):
-    """Tells what it was asked."""
-
-    def do_GET(self) -> None:
-        self._tell("")
-
-    def do_POST(self) -> None:
-        self._tell(self.rfile.read(int(self.headers["Content-Length"])).decode())
-
-    def _tell(self, body: str) -> None:
-        self.send_response(200)
-        self.end_headers()
-        named = [value for name, value in self.headers.items() if name.lower() in ("host", "proxy-authorization")]
-        self.wfile.write(" ".join((self.command, self.path, *named, body)).strip().encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[int]:
-    """A server on this machine, by its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Told) as one:
-        thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield one.server_port
-        one.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -91,9 +60,8 @@ async def test_curl_finds_its_way(online: LocalWorkspace, server: int) -> None:
     if not shutil.which("curl"):
         pytest.skip("curl is not installed")
     ran = await run(online, f"curl -s http://127.0.0.1:{server}/x; curl -s http://example.org/")
-    words = "example.org:80 is not on the list of hosts that commands may reach"
-    told = "commands may not reach example.org:80: the user has not listed it"
-    assert ran == Ran(0, f"GET /x 127.0.0.1:{server}{words}\n", told)
+    told = "commands may not reach example.org: the user can allow it with --network HOST or the setting 'network'"
+    assert ran == Ran(0, f"GET /x 127.0.0.1:{server}{told}\n", told)
 
 
 async def test_nothing_else_leads_out(online: LocalWorkspace, server: int) -> None:
@@ -112,7 +80,7 @@ async def test_nothing_else_leads_out(online: LocalWorkspace, server: int) -> No
 
 async def test_a_name_that_leads_to_this_machine_is_refused(online: LocalWorkspace) -> None:
     ran = await run(online, f'python3 -c "{TUNNEL}" localhost:1')
-    assert "403 localhost:1 leads to" in ran.output
+    assert "403 commands may not reach localhost:1: it leads to" in ran.output
 
 
 async def test_what_a_command_serves_to_itself_stays_with_it(root: Path, bubblewrap: Sandbox) -> None:

@@ -1,17 +1,23 @@
 """The only way from a confined command to those hosts.
 
 It listens in the command's own network, which has nothing else, and connects from ours. It resolves a name itself and
-connects to the address that it has checked. `allowed_hosts` decides.
+connects to the address that it has checked. `allowed_hosts` decides, and `host_gate` asks about hosts not on the list.
 """
 
 import contextlib
 import re
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from deskmate.workspace.sandbox.allowed_hosts import Allowed, HostPort, endpoint, may_reach
+from deskmate.workspace.sandbox.network.allowed_hosts import Allowed, HostPort, endpoint, may_reach
+from deskmate.workspace.sandbox.network.host_gate import HostGate
+from deskmate.workspace.sandbox.network.network_words import UNLISTED
+
+# Returns the addresses of a host, for a port, as `socket.getaddrinfo` does.
+Resolve: TypeAlias = Callable[[str, int], Sequence[tuple[Any, ...]]]
 
 PORT = 3128
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -38,6 +44,12 @@ def proxy_environ(listed: Sequence[Allowed]) -> dict[str, str]:
     return {**chosen, **{key.upper(): value for key, value in chosen.items()}}
 
 
+def resolve(host: str, port: int) -> Sequence[tuple[Any, ...]]:
+    """Return the addresses of a host, as this machine finds them. Raises OSError."""
+    # As bytes, so that nothing re-encodes the name on its way to the resolver.
+    return socket.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
+
+
 class _Refused(Exception):
     """A request that the proxy answers itself, with a status and a sentence."""
 
@@ -48,10 +60,16 @@ class _Refused(Exception):
 
 @dataclass(slots=True)
 class Proxy:
-    """Serves one command. `refused`: the first few hosts that it wanted to reach and may not."""
+    """Serves one command. `refused`: the first few hosts that it wanted to reach and may not, each with the reason.
+
+    `gate`: asks about hosts that are not listed. Without one they are refused. `resolve`: finds the addresses of a
+    name.
+    """
 
     listed: Sequence[Allowed]
-    refused: list[str] = field(default_factory=list)
+    gate: HostGate | None = None
+    resolve: Resolve = resolve
+    refused: dict[str, str] = field(default_factory=dict)
     _open: set[socket.socket] = field(default_factory=set)
     _over: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -111,8 +129,8 @@ class Proxy:
         caller.settimeout(_HEAD_SECONDS)
         head, rest = _head(caller)
         wanted, first = _request(head)
-        if not any(one.covers(wanted) for one in self.listed):
-            self._refuse(wanted, f"{wanted} is not on the list of hosts that commands may reach")
+        if not any(one.covers(wanted) for one in self.listed) and (why := self._asked(wanted)):
+            self._refuse(wanted, why)
         with self._connected(wanted) as far, self._held(far):
             caller.settimeout(None)
             if first is None:
@@ -123,21 +141,24 @@ class Proxy:
             _pump(caller, far)
             back.join()
 
+    def _asked(self, wanted: HostPort) -> str:
+        """Return why a host that is not listed may not be reached, empty if it may."""
+        return self.gate.refusal(wanted) if self.gate else UNLISTED
+
     def _refuse(self, wanted: HostPort, why: str) -> None:
-        if len(self.refused) < _MOST_TOLD and str(wanted) not in self.refused:
-            self.refused.append(str(wanted))
-        raise _Refused(403, why)
+        if len(self.refused) < _MOST_TOLD or wanted.shown in self.refused:
+            self.refused[wanted.shown] = why
+        raise _Refused(403, f"commands may not reach {wanted.shown}: {why}")
 
     def _connected(self, wanted: HostPort) -> socket.socket:
         """Return a connection to an address that was checked."""
         try:
-            # As bytes, so that nothing re-encodes the name on its way to the resolver.
-            found = socket.getaddrinfo(str(wanted.host).encode(), wanted.port, type=socket.SOCK_STREAM)
+            found = self.resolve(str(wanted.host), wanted.port)
         except OSError as error:
             raise _Refused(502, f"{wanted} cannot be found") from error
         public = [one for one in found if may_reach(self.listed, str(one[4][0]), wanted.port)]
         if not public:
-            self._refuse(wanted, f"{wanted} leads to {found[0][4][0]}, which is not public, and not listed itself")
+            self._refuse(wanted, f"it leads to {found[0][4][0]}, which is not public, and not listed itself")
         for family, kind, protocol, _, address in public[:_MOST_ADDRESSES]:
             far = socket.socket(family, kind, protocol)
             far.settimeout(_CONNECT_SECONDS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import BadSettings
-from deskmate.workspace.sandbox.allowed_hosts import Allowed, HostPort, allowed, endpoint, may_reach
+from deskmate.workspace.sandbox.network.allowed_hosts import Allowed, HostPort, allowed, endpoint, may_reach
 
 LIST = allowed(["Example.org", "*.cdn.example.org", "build.local:8080", "192.0.2.7:9000", "[2001:db8::7]"])
 

@@ -36,6 +36,11 @@ class HostPort:
         host = f"[{self.host}]" if isinstance(self.host, ipaddress.IPv6Address) else self.host
         return f"{host}:{self.port}"
 
+    @property
+    def shown(self) -> str:
+        """How lists and rules name it: without a usual port."""
+        return str(self).removesuffix(f":{self.port}") if self.port in USUAL_PORTS else str(self)
+
 
 @frozen
 class Allowed:
