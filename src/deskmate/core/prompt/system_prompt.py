@@ -215,7 +215,7 @@ def _reach(network: bool | tuple[str, ...], *, asks: bool) -> str:
     if network is True:
         return "can use the network"
     if not network:
-        return "can reach only hosts that the user allows when asked" if asks else "cannot use the network"
+        return "can reach only hosts that the user allows" if asks else "cannot use the network"
     others = " (the user is asked about others)" if asks else ""
     return f"can reach only these hosts, through a proxy: {', '.join(network)}{others}"
 
