@@ -146,6 +146,8 @@ async def _team_parts(
     settings = request.settings
     given = team_parts_of(place, teams.home, settings, teams.current, client, sandbox, request.consent)
     await given.sweep(LEAD)
+    if given.hosts is not None:
+        given.hosts.known = await given.hosts.of_team(teams.current).look()
     if (model := request.model) is not None:
         by_name, own = given.models, Chosen(Retrying(model, teams.first.writer.clock))
         given = replace(given, models=lambda name: by_name(name) if name else own)

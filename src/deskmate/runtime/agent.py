@@ -40,6 +40,7 @@ class Agent:
         self._resting: View | None = None
         self._seen: View | None = None
         self._listeners: list[Callable[[], None]] = []
+        self._finishing = False
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a listener each time the agent comes to rest. It must neither wait nor raise."""
@@ -87,6 +88,11 @@ class Agent:
         await self._work.transcript.record(Noticed(text=goal_set_text(goal), goal=goal))
         self._work.bell.ring()
 
+    def finish(self) -> None:
+        """Let `play` return after the step that runs now. The next process continues there."""
+        self._finishing = True
+        self._work.bell.ring()
+
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
         async with (work := self._work).tasks.open():
@@ -100,7 +106,7 @@ class Agent:
                 await tell_end(self._work, self._seen)
 
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
-        while True:
+        while not self._finishing:
             work = self._work = _in_current_team(self._work)
             starting = await listen(work)
             view = self._seen = await see(work, starting, ends_at_rest=until_rest)
@@ -121,6 +127,7 @@ class Agent:
             else:
                 if end is not None:
                     return end
+        return Rest()
 
     async def _do(self, action: Action, view: View) -> Rest | Stop | None:
         """Carry out an action. Return how the agent ended, if it did."""

@@ -99,6 +99,8 @@ class CallContext:
         """Add a teammate."""
         if self.memory.dismissed or self.memory.dismissed_at_home:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
+        if self.parts.placing is not None:
+            joined = await self.parts.placing(joined)
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
     async def found(self, name: str, description: str) -> None:
