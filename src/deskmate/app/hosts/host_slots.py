@@ -24,7 +24,7 @@ class Slots:
 
     async def tell_taken(self, member: str, team: str) -> None:
         """Record that a member runs here."""
-        self._tell(f"runs {agent_id(member, team)}")
+        self._tell(f"host {self._name} runs {agent_id(member, team)}")
         taken = HostTook(name=self._name, member=agent_id(member, team), at=self.clock.timestamp())
         await self._registry.record(taken)
 
@@ -32,5 +32,5 @@ class Slots:
         """Free the slot of a member, if it has one."""
         if (id_ := agent_id(member, team)) in self._members:
             self._members.discard(id_)
-            self._tell(f"does not run {id_} any more")
+            self._tell(f"host {self._name} does not run {id_} any more")
             await self._registry.record(HostFreed(name=self._name, member=id_, at=self.clock.timestamp()))

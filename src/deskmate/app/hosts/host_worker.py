@@ -66,7 +66,7 @@ class HostWorker:
             except StoreUnavailable as error:
                 if self.draining.is_set():
                     raise
-                self._tell(f"ended everything, and tries again: {error}")
+                self._tell(f"host {self._offer.name} ended everything, and tries again: {error}")
                 await first_of(partial(self._clock.sleep, AGAIN_SECONDS), self.draining.wait)
 
     async def _serve(self) -> None:
@@ -85,7 +85,7 @@ class HostWorker:
                         at=self._clock.timestamp(),
                     )
                 )
-                self._tell(f"offers {self._offer.slots} slots")
+                self._tell(f"host {name} offers {self._offer.slots} slots")
                 try:
                     await self._run(registry)
                 finally:

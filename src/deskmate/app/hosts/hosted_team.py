@@ -23,6 +23,7 @@ from deskmate.config.project_settings import Project, limited_by
 from deskmate.core.hosts.host_fold import Call
 from deskmate.core.hosts.placement import is_active
 from deskmate.core.log.names import LEAD, ROSTER
+from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import MemberReturned
 from deskmate.core.values import frozen
@@ -78,6 +79,7 @@ class HostedTeam:
         self._settings = limited_by(setup.settings, limits, setup.settings.widest_mode)
         self._running: dict[str, _Running] = {}
         self._seen = dict[str, int]()
+        self._checked = set[tuple[Path, Mode]]()
         self._moved = Bell()
 
     async def keep(self) -> None:
@@ -145,7 +147,7 @@ class HostedTeam:
         try:
             await self._slots.tell_taken(name, self._team)
             folder = await member_folder(setup.place, self._settings, team_state, member)
-            refuse_unconfined(folder, self._settings, setup.sandbox, [team_state.roster.state.mode_of(name)])
+            self._check_mode(folder, team_state.roster.state.mode_of(name))
             parts = team_parts_of(
                 folder, self._team, self._settings, team_state, setup.client, setup.sandbox, setup.consent, name
             )
@@ -158,6 +160,12 @@ class HostedTeam:
         except DeskmateError as error:
             return ended.model_copy(update={"error": f"{error!s:.300}"})
         return ended
+
+    def _check_mode(self, folder: Path, mode: Mode) -> None:
+        """Raise BadSettings if this machine must not run a mode. Warns once."""
+        if (folder, mode) not in self._checked:
+            refuse_unconfined(folder, self._settings, self._setup.sandbox, [mode])
+            self._checked.add((folder, mode))
 
 
 def _ignore(words: str, kind: str = "other") -> None:

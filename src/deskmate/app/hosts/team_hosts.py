@@ -46,6 +46,8 @@ _LOG = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0
 # A host ends a process within ten seconds.
 RECALL_SECONDS = 15.0
+# A teammate that was not refused is on the roster within this time.
+JOIN_SECONDS = 30.0
 
 
 class TeamHosts:
@@ -57,8 +59,8 @@ class TeamHosts:
         self._registry: HostRegistry | None = None
         self._needed, self._refreshing = anyio.Event(), anyio.Lock()
         self._called = 0
-        # Chosen, and not on the roster yet.
-        self._chosen: dict[str, str] = {}
+        # Chosen, and not on the roster yet, with the time until this counts.
+        self._chosen: dict[str, tuple[str, float]] = {}
         self._bells: dict[str, anyio.Event] = {}
         # What was known when they were last rung.
         self._rung_members: dict[str, Member] = {}
@@ -82,6 +84,8 @@ class TeamHosts:
         wish, hosts = Wish(joined.host or "", frozenset(joined.labels or ())), await self.look()
         match place(hosts, wish):
             case OnHost(host=host):
+                # Several may be started at once, and none of them is on the roster yet.
+                self._chosen[joined.name] = host, self._clock.monotonic() + JOIN_SECONDS
                 return joined.model_copy(update={"launcher": HOST, "first_host": host})
             case OnLead():
                 return joined
@@ -101,8 +105,9 @@ class TeamHosts:
             return []
         roster = self._team_state.roster.state
         chosen: dict[str, set[str]] = {}
-        for name, host in self._chosen.items():
-            chosen.setdefault(host, set()).add(agent_id(name, roster.team))
+        for name, (host, until) in self._chosen.items():
+            if self._clock.monotonic() < until:
+                chosen.setdefault(host, set()).add(agent_id(name, roster.team))
         left_out = {agent_id(without, roster.team)} if without else set()
         found = seen_hosts(self._registry.state, self._registry.held, [roster])
         return [replace(host, members=(host.members | chosen.get(host.name, frozenset())) - left_out) for host in found]
@@ -157,7 +162,7 @@ class TeamHosts:
         name = member.name
         if member.placed_in and member.host != host:
             _LOG.warning("%s continues on host %s: host %s is gone or drains", name, host, member.host)
-        self._chosen[name] = host
+        self._chosen[name] = host, math.inf
         try:
             placed = MemberPlaced(name=name, host=host, at=self._clock.timestamp())
             return (await self._team_state.roster.place(placed)).members[name]

@@ -32,7 +32,9 @@ def serve(
     consent = consent_of(folder, settings, note, trusts=trusts, asks=False) or NO_CONSENT
 
     async def keep(stop_signals: StopSignals) -> None:
-        opened = opened_worker(folder, offer, consent.narrowed(settings), consent, lambda line: note(f"{line}"))
+        opened = opened_worker(
+            folder, offer, consent.narrowed(settings), consent, lambda line: note(f"deskmate: {line}")
+        )
         async with opened as worker:
             await _keep(worker, stop_signals)
 
