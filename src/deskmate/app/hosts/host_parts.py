@@ -34,12 +34,11 @@ class HostParts:
 
     def told(self, parts: AgentParts) -> AgentParts:
         """Return the parts of a lead, whose model is told of the hosts if there are any."""
-        if not self.known:
-            return parts
         return replace(parts, specs=tuple(self._told(spec) for spec in parts.specs))
 
     def _told(self, spec: ToolSpec) -> ToolSpec:
-        return with_hosts(spec, self.known) if spec.name == "Task" else spec
+        there = [host for host in self.known if host.state == "up"]
+        return with_hosts(spec, there) if spec.name == "Task" and there else spec
 
 
 @frozen

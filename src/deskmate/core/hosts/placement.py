@@ -115,5 +115,7 @@ def seen_hosts(state: HostsState, held: Set[str], rosters: Iterable[RosterState]
 def _seen(name: str, host: Host, held: Set[str], placed: Mapping[str, Set[str]]) -> SeenHost:
     state: HostWord = "lost" if name not in held else "draining" if host.draining else "up"
     came = host.came
-    members = frozenset(host.members | placed.get(name, frozenset()))
+    # Nobody knows what still runs on a lost host, and its teammates are placed elsewhere.
+    running = host.members if state != "lost" else frozenset[str]()
+    members = frozenset(running | placed.get(name, frozenset()))
     return SeenHost(name, frozenset(came.labels), came.slots, state, members, host.load, came.machine)
