@@ -68,7 +68,7 @@ def _member_row(team: SeenTeam, member: Member, now: float) -> list[Cell | str]:
 
 
 def _team_fields(team: SeenTeam) -> Fields:
-    members = [
+    members: list[Fields] = [
         {"name": one.name, "kind": one.kind.value, "role": one.role, "colour": one.colour}
         | {
             "status": status_word(one.status),
