@@ -95,7 +95,8 @@ def test_a_chosen_host_fits_and_no_wish_is_broken(hosts: list[SeenHost], wish: W
         case OnLead():
             assert wish.host == LEAD or not (wish.host or wish.labels or any(one.state == "up" for one in hosts))
         case WaitForHost(seconds=seconds):
-            assert last and 0 < seconds <= WAIT_SECONDS
+            assert last
+            assert 0 < seconds <= WAIT_SECONDS
             assert not any(fits(one, wish) for one in hosts)
         case NoHost():
             assert not any(fits(one, wish) for one in hosts)

@@ -3,9 +3,10 @@
 import os
 import platform
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 
@@ -20,6 +21,7 @@ from deskmate.core.log.names import RESERVED
 from deskmate.errors import BadName, Refused
 from deskmate.queries.stream_reader import workspace_at
 from deskmate.runtime.system_clock import SystemClock
+from deskmate.runtime.task_groups import meanwhile
 from deskmate.stores.engines.engine_url import shown_url, spaced_url
 from deskmate.trust.approvals import Consent
 from deskmate.trust.chosen_engine import engine_at, use_store
@@ -36,11 +38,18 @@ def new_offer(name: str | None, labels: str, slots: int | None) -> Offer:
     return Offer(host_name(found), parse_labels(labels), slots or os.cpu_count() or 1)
 
 
-@asynccontextmanager
-async def opened_worker(
-    folder: Path | None, offer: Offer, settings: Settings, consent: Consent, tell: Callable[[str], None]
-) -> AsyncIterator[HostWorker]:
-    """Yield what runs teammates on this machine. Raises Refused if other machines cannot reach the teams here."""
+async def run_host(
+    folder: Path | None,
+    offer: Offer,
+    settings: Settings,
+    consent: Consent,
+    tell: Callable[[str], None],
+    told: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    """Run teammates on this machine until `told` returns, and then until they are handed over.
+
+    Raises Refused if other machines cannot reach the teams here, or if the name is taken.
+    """
     place = workspace_at(folder)
     if settings.store is None:
         raise Refused(NO_SERVER, USE_SERVER)
@@ -54,7 +63,13 @@ async def opened_worker(
         own = settings.model_copy(update={"store": url})
         setup = HostSetup(place, own, consent, sandbox, client, engine_at(place))
         tell(f"host {offer.name} works in {place}, for teams in {shown_url(url)}. To stop, press Ctrl-C")
-        yield HostWorker(setup, offer, tell, SystemClock())
+        worker = HostWorker(setup, offer, tell, SystemClock())
+
+        async def drain() -> None:
+            await told()
+            worker.draining.set()
+
+        await meanwhile(drain, worker.keep())
 
 
 async def look_at_hosts(folder: Path | None) -> list[SeenHost]:

@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import anyio
 
 from deskmate import app
-from deskmate.app.hosts.host_actions import look_at_hosts, new_offer, opened_worker
-from deskmate.app.hosts.host_worker import HostWorker
+from deskmate.app.hosts.host_actions import look_at_hosts, new_offer, run_host
 from deskmate.core.hosts.placement import SeenHost
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.error_log import error_text, logging_to
@@ -31,30 +29,18 @@ def serve(
         note(error_text(warning, before="deskmate: warning: "))
     consent = consent_of(folder, settings, note, trusts=trusts, asks=False) or NO_CONSENT
 
-    async def keep(stop_signals: StopSignals) -> None:
-        opened = opened_worker(
-            folder, offer, consent.narrowed(settings), consent, lambda line: note(f"deskmate: {line}")
-        )
-        async with opened as worker:
-            await _keep(worker, stop_signals)
-
     stop_signals = StopSignals(note)
+
+    async def told() -> None:
+        with anyio.CancelScope() as scope, stop_signals.stops(scope):
+            await anyio.sleep_forever()
+
+    def tell(line: str) -> None:
+        note(f"deskmate: {line}")
+
     with stop_signals.signals(), logging_to(note):
-        anyio.run(partial(keep, stop_signals))
+        anyio.run(run_host, folder, offer, consent.narrowed(settings), consent, tell, told)
     return 0
-
-
-async def _keep(worker: HostWorker, stop_signals: StopSignals) -> None:
-    async with anyio.create_task_group() as tasks:
-
-        async def drain_when_told() -> None:
-            with anyio.CancelScope() as scope, stop_signals.stops(scope):
-                await anyio.sleep_forever()
-            worker.draining.set()
-
-        tasks.start_soon(drain_when_told)
-        await worker.keep()
-        tasks.cancel_scope.cancel()
 
 
 def listing(folder: Path | None, *, as_json: bool) -> int:

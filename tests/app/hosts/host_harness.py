@@ -1,0 +1,196 @@
+"""HostSpace: hosts as processes, and a lead in this one, around a server and a provider on this machine.
+
+The story: the lead puts tasks on the board and starts teammates. Each teammate writes the number of its task into a
+file, unless it is there, and completes the task. A script depends on its conversation alone, so it continues after a
+kill.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from deskmate.app import Feed, Outcome, RunRequest, load, run
+from deskmate.app.hosts.host_actions import look_at_hosts
+from deskmate.core.hosts.placement import SeenHost
+from deskmate.core.log.names import BOARD, ROSTER
+from deskmate.core.log.records import Item, Record
+from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, Told
+from deskmate.core.team import members, roster_fold
+from deskmate.core.team.members import RosterState
+from deskmate.runtime.events import TeamEvent
+from deskmate.stores.engines.engine_table import engine_of
+from deskmate.testing import Asked, Say, Use
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Script
+from deskmate.testing.team_scripts import all_texts, step
+from deskmate.trust.chosen_engine import close_engines
+
+SOON = 120
+TEAM, RESULTS = "main", "results.txt"
+
+# -- the story ------------------------------------------------------------------------------------
+
+
+def starts(tasks: int, teammates: Sequence[dict[str, object]]) -> Callable[[Asked], Say]:
+    """Return a lead that creates tasks and starts teammates, and then waits."""
+    made = [Use("TaskCreate", {"subject": f"number {number}"}) for number in range(1, tasks + 1)]
+    started = [Use("Task", {"prompt": "You work.", **teammate}) for teammate in teammates]
+
+    def lead(asked: Asked) -> Say:
+        says = [Say("I create the tasks.", made), Say("I start the team.", started)]
+        return says[step(asked)] if step(asked) < len(says) else Say("I wait.")
+
+    return lead
+
+
+def works(pause: float = 0.0) -> Callable[[Asked], Say]:
+    """Return a teammate that does its tasks, each with a pause."""
+
+    def teammate(asked: Asked) -> Say:
+        given = re.findall(r"Task #(\d+) is yours now", "\n".join(all_texts(asked)))
+        if not given or given[-1] in completed(asked):
+            return Say("Ready.")
+        command = f"sleep {pause}; grep -qx {given[-1]} {RESULTS} 2>/dev/null || echo {given[-1]} >> {RESULTS}"
+        done = Use("TaskUpdate", {"taskId": given[-1], "status": "completed"})
+        return Say("I work.", [Use("bash", {"command": command}), done])
+
+    return teammate
+
+
+def completed(asked: Asked) -> set[str]:
+    """Return the tasks that a model was told it completed."""
+    calls: dict[str, str] = {}
+    found = set[str]()
+    for passage in asked.prompt.passages:
+        match passage:
+            case Spoke(blocks=blocks):
+                updates = [one for one in blocks if isinstance(one, CallBlock) and one.tool == "TaskUpdate"]
+                calls |= {one.id: str(one.arguments["taskId"]) for one in updates}
+            case Told(blocks=given):
+                found |= {calls[one.id] for one in given if isinstance(one, ResultBlock) and one.ok and one.id in calls}
+    return found
+
+
+def story(lead: Script, teammate: Script) -> dict[str, Script]:
+    """Return the script of both."""
+    return {"the lead of team": lead, "teammate on team": teammate}
+
+
+# -- where it is played ---------------------------------------------------------------------------
+
+
+@dataclass
+class HostSpace:
+    """Hosts and leads with one store. `place`: the folder that all of them work in."""
+
+    url: str
+    place: Path
+    home: Path
+    provider: FakeProvider
+    hosts: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    events: list[TeamEvent] = field(default_factory=list)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of a user whose models are at the provider."""
+        dropped = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+        kept = {key: value for key, value in os.environ.items() if key not in dropped}
+        own = {"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": self.provider.url}
+        named = {"DESKMATE_MODEL": "anthropic:claude-sonnet-4-5", "DESKMATE_STORE": self.url}
+        return {**kept, **own, **named, "HOME": str(self.home)}
+
+    def start(self, name: str, *more: str, slots: int = 4, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Start a host. What it prints goes to a file."""
+        words = [sys.executable, "-m", "deskmate", "-C", str(self.place), "host", "--name", name, "--no-sandbox"]
+        with self.printed(name).open("ab") as file:
+            process = subprocess.Popen(
+                [*inside, *words, "--slots", str(slots), *more],
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+        self.hosts.append(process)
+        return process
+
+    def printed(self, name: str) -> Path:
+        """Return the file with what a host printed."""
+        return self.home / f"{name}.txt"
+
+    async def up(self, *names: str) -> None:
+        """Return once these hosts offer slots."""
+        await self.fact(lambda seen: {one.name for one in seen if one.state == "up"} >= set(names))
+
+    async def fact(self, is_so: Callable[[list[SeenHost]], bool]) -> list[SeenHost]:
+        """Return the hosts once something is so of them, bounded."""
+        with anyio.fail_after(SOON):
+            while not is_so(seen := await look_at_hosts(self.place)):  # noqa: ASYNC110 - it is in another process
+                await anyio.sleep(0.2)
+        return seen
+
+    async def run(self, goal: str | None = "Do it.", **more: object) -> Outcome:
+        """Run the lead in this process to its end."""
+        feed = Feed()
+        feed.listen(self.events.append)
+        flags = {"permission_mode": "bypass", "sandbox": False, "isolation": "shared", **more}
+        request = RunRequest(self.place, goal, None, load(self.environ, flags), continues=goal is None)
+        with anyio.fail_after(SOON):
+            return await run(request, feed)
+
+    def items(self, stream: str) -> list[Item]:
+        """Return a stream of the team."""
+        engine = engine_of(self.url, self.place)
+        try:
+            return engine.look(TEAM, lambda words, kind="other": None).items(stream)
+        finally:
+            engine.close()
+
+    def roster(self) -> RosterState:
+        """Return the roster of the team."""
+        return roster_fold.fold(members.EMPTY, self.items(ROSTER))
+
+    def done(self) -> list[int]:
+        """Return the tasks that were completed, once for each record that says so."""
+        bodies = [item.body for item in self.items(BOARD) if isinstance(item, Record)]
+        return sorted(int(str(body["task"])) for body in bodies if body["type"] == "task_completed")
+
+    def results(self) -> list[int]:
+        """Return the numbers in the file that the teammates wrote."""
+        return sorted(map(int, (self.place / RESULTS).read_text().split()))
+
+    def where(self) -> dict[str, list[str]]:
+        """Return the hosts that each teammate was placed on, in this order."""
+        found: dict[str, list[str]] = {}
+        for item in self.items(ROSTER):
+            if isinstance(item, Record) and item.body["type"] == "member_placed":
+                found.setdefault(str(item.body["name"]), []).append(str(item.body.get("host", "")))
+        return found
+
+
+@asynccontextmanager
+async def host_space(
+    url: str, tmp_path: Path, script: dict[str, Script], address: str = "127.0.0.1"
+) -> AsyncIterator[HostSpace]:
+    """Yield a space without hosts. Those that were started end with it."""
+    place, home = tmp_path / "place", tmp_path / "home"
+    place.mkdir()
+    home.mkdir()
+    async with FakeProvider(script, check=False, address=address) as provider:
+        space = HostSpace(url, place, home, provider)
+        os.environ["DESKMATE_STORE"] = url
+        try:
+            yield space
+        finally:
+            del os.environ["DESKMATE_STORE"]
+            close_engines()
+            for process in space.hosts:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
