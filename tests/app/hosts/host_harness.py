@@ -52,31 +52,32 @@ def starts(tasks: int, teammates: Sequence[dict[str, object]]) -> Callable[[Aske
 
 
 def works(pause: float = 0.0) -> Callable[[Asked], Say]:
-    """Return a teammate that does its tasks, each with a pause."""
+    """Return a teammate that does its tasks, each with a pause. What was interrupted, it does again."""
 
     def teammate(asked: Asked) -> Say:
         given = re.findall(r"Task #(\d+) is yours now", "\n".join(all_texts(asked)))
-        if not given or given[-1] in completed(asked):
+        done = Use("TaskUpdate", {"taskId": given[-1], "status": "completed"}) if given else None
+        if done is None or has_done(asked, done):
             return Say("Ready.")
         command = f"sleep {pause}; grep -qx {given[-1]} {RESULTS} 2>/dev/null || echo {given[-1]} >> {RESULTS}"
-        done = Use("TaskUpdate", {"taskId": given[-1], "status": "completed"})
-        return Say("I work.", [Use("bash", {"command": command}), done])
+        work = Use("bash", {"command": command})
+        return Say(calls=[done]) if has_done(asked, work) else Say("I work.", [work])
 
     return teammate
 
 
-def completed(asked: Asked) -> set[str]:
-    """Return the tasks that a model was told it completed."""
-    calls: dict[str, str] = {}
-    found = set[str]()
+def has_done(asked: Asked, use: Use) -> bool:
+    """Return whether a model was told that a call of its succeeded."""
+    same = set[str]()
     for passage in asked.prompt.passages:
         match passage:
-            case Spoke(blocks=blocks):
-                updates = [one for one in blocks if isinstance(one, CallBlock) and one.tool == "TaskUpdate"]
-                calls |= {one.id: str(one.arguments["taskId"]) for one in updates}
-            case Told(blocks=given):
-                found |= {calls[one.id] for one in given if isinstance(one, ResultBlock) and one.ok and one.id in calls}
-    return found
+            case Spoke(blocks=spoken):
+                calls = [one for one in spoken if isinstance(one, CallBlock)]
+                same |= {one.id for one in calls if (one.tool, one.arguments) == (use.tool, use.arguments)}
+            case Told(blocks=told):
+                if any(isinstance(one, ResultBlock) and one.ok and one.id in same for one in told):
+                    return True
+    return False
 
 
 def story(lead: Script, teammate: Script) -> dict[str, Script]:
@@ -136,13 +137,13 @@ class HostSpace:
                 await anyio.sleep(0.2)
         return seen
 
-    async def run(self, goal: str | None = "Do it.", **more: object) -> Outcome:
+    async def run(self, goal: str | None = "Do it.", *, soon: float = SOON, **more: object) -> Outcome:
         """Run the lead in this process to its end."""
         feed = Feed()
         feed.listen(self.events.append)
         flags = {"permission_mode": "bypass", "sandbox": False, "isolation": "shared", **more}
         request = RunRequest(self.place, goal, None, load(self.environ, flags), continues=goal is None)
-        with anyio.fail_after(SOON):
+        with anyio.fail_after(soon):
             return await run(request, feed)
 
     def items(self, stream: str) -> list[Item]:
@@ -165,6 +166,10 @@ class HostSpace:
     def results(self) -> list[int]:
         """Return the numbers in the file that the teammates wrote."""
         return sorted(map(int, (self.place / RESULTS).read_text().split()))
+
+    def has_results(self, least: int) -> bool:
+        """Return whether there are so many numbers in that file."""
+        return (self.place / RESULTS).exists() and len(self.results()) >= least
 
     def where(self) -> dict[str, list[str]]:
         """Return the hosts that each teammate was placed on, in this order."""
