@@ -15,6 +15,7 @@ from deskmate.app.handover.tree_parts import TreeParts
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
+from deskmate.app.parts.server_parts import hosts_of, servers_of
 from deskmate.app.parts.web_tools import web_tools
 from deskmate.config import Settings, environment, local_zone
 from deskmate.core.agent.entries import Noticed, Started
@@ -36,7 +37,7 @@ from deskmate.models.metered import Metered
 from deskmate.models.prices import reported_price
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
-from deskmate.ports import Clock, Model, Store, Tool, Workspace
+from deskmate.ports import Model, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
@@ -48,12 +49,12 @@ from deskmate.runtime.streams.budget import Budget
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.task_groups import meanwhile, task_group
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, has_servers, notes_of, skill_folders, skills_of
+from deskmate.trust.project_files import environment_of, notes_of, skill_folders, skills_of
 from deskmate.trust.user_notes import team_notes, user_notes
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
@@ -158,10 +159,7 @@ class TeamParts:
                 agent = await Agent.seat(team_state, started, parts)
                 if member.isolated and (failed := await self._trees.set_up(name)):
                     await agent.transcript.record(Noticed(text=failed))
-                if finishing is None:
-                    await agent.play()
-                else:
-                    await _until_finished(agent, finishing)
+                await agent.play(finishing=finishing)
             # Only now does nothing of it run any more.
             if member.isolated and not (await team_state.roster.refresh()).members[name].here:
                 await self._trees.release(name)
@@ -225,8 +223,6 @@ class TeamParts:
             from deskmate.app.hosts.member_folder import isolated_on_hosts  # only teams on a server have hosts
 
             return isolated_on_hosts(joined)
-        if self.hosts is None and (joined.labels or joined.host not in (None, LEAD)):
-            raise Refused("There are no hosts here", "Leave host and labels out.")
         joined = self.trees.placed(joined)
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
@@ -345,16 +341,6 @@ class TeamParts:
         )
 
 
-async def _until_finished(agent: Agent, finishing: anyio.Event) -> None:
-    """Run an agent until it leaves, or after its step once this is set."""
-
-    async def finish() -> None:
-        await finishing.wait()
-        agent.finish()
-
-    await meanwhile(finish, agent.play())
-
-
 # With what its prompt needs. The roster may not be read yet.
 _THE_LEAD = Member(LEAD, AgentKind.LEAD, AgentType.GENERAL, "", "", None, WORKING)
 
@@ -408,27 +394,7 @@ def team_parts_of(
         sandbox=sandbox,
         consent=consent,
         trees=TreeParts(settings, place, environment()),
-        servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
+        servers=servers_of(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
         hooks=hooks_of(place, team, settings, sandbox, consent),
-        hosts=_hosts(place, settings) if member == LEAD else None,
+        hosts=hosts_of(place, settings) if member == LEAD else None,
     )
-
-
-def _hosts(place: Path, settings: Settings) -> "HostParts | None":
-    """Return the hosts of a workspace. Imports nothing of them if its teams are in files."""
-    if settings.store is None:
-        return None
-    from deskmate.app.hosts.host_parts import HostParts
-
-    return HostParts(place)
-
-
-def _servers(
-    place: Path, seat: str, settings: Settings, consent: Consent, sandbox: Sandbox, clock: Clock
-) -> "TeamServers | None":
-    """Return the MCP servers of a process. Imports nothing of them if no file describes one."""
-    if not has_servers(settings, consent.definitions):
-        return None
-    from deskmate.app.parts.mcp_servers import team_servers
-
-    return team_servers(place, seat, settings, consent, sandbox, clock)

@@ -8,6 +8,8 @@ transcript.
 from collections.abc import Callable
 from functools import partial
 
+import anyio
+
 from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
@@ -88,15 +90,15 @@ class Agent:
         await self._work.transcript.record(Noticed(text=goal_set_text(goal), goal=goal))
         self._work.bell.ring()
 
-    def finish(self) -> None:
-        """Let `play` return after the step that runs now. The next process continues there."""
-        self._finishing = True
-        self._work.bell.ring()
+    async def play(self, *, until_rest: bool = False, finishing: anyio.Event | None = None) -> Rest | Stop:
+        """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended.
 
-    async def play(self, *, until_rest: bool = False) -> Rest | Stop:
-        """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
+        Once `finishing` is set, return after the step that runs then. The next process continues there.
+        """
         async with (work := self._work).tasks.open():
             work.tasks.start_soon(work.mail_watch.keep, work.transcript.memory.cursors)
+            if finishing is not None:
+                work.tasks.start_soon(self._finish, finishing)
             try:
                 return await self._go_on(until_rest)
             except (StoreCorrupt, Conflict) as error:
@@ -104,6 +106,11 @@ class Agent:
                 raise
             finally:
                 await tell_end(self._work, self._seen)
+
+    async def _finish(self, finishing: anyio.Event) -> None:
+        await finishing.wait()
+        self._finishing = True
+        self._work.bell.ring()
 
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
         while not self._finishing:

@@ -167,9 +167,12 @@ class HostSpace:
         """Return the numbers in the file that the teammates wrote."""
         return sorted(map(int, (self.place / RESULTS).read_text().split()))
 
-    def has_results(self, least: int) -> bool:
-        """Return whether there are so many numbers in that file."""
-        return (self.place / RESULTS).exists() and len(self.results()) >= least
+    async def has_results(self, least: int, soon: float = SOON) -> None:
+        """Return once there are so many numbers in that file."""
+        file = self.place / RESULTS
+        with anyio.fail_after(soon):
+            while not file.exists() or len(self.results()) < least:  # noqa: ASYNC110 - other processes write it
+                await anyio.sleep(0.1)
 
     def where(self) -> dict[str, list[str]]:
         """Return the hosts that each teammate was placed on, in this order."""

@@ -6,16 +6,21 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deskmate.app import load
+from deskmate.app.hosts.host_actions import look_at_hosts, new_offer, run_host
 from deskmate.core.team.status import Left
+from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.events import Changed, Recorded
 from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import step
+from deskmate.trust.approvals import NO_CONSENT
+from deskmate.trust.chosen_engine import close_engines
 from tests.app.hosts.host_harness import host_space, starts, story, works
 from tests.servers.nats_nodes import nats_server, nats_url
 from tests.servers.postgres import postgres_server, postgres_url
 
 __all__ = ["nats_server", "nats_url", "postgres_server", "postgres_url"]
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("other-machines")]
 
 
 @pytest.fixture(params=["postgres", "nats"])
@@ -87,6 +92,19 @@ async def test_a_name_belongs_to_one_host(url: str, tmp_path: Path) -> None:
         second = space.start("gpu1")
         assert await anyio.to_thread.run_sync(second.wait) == 2
         assert "Choose another with --name" in space.printed("gpu1").read_text()
+
+
+async def test_a_host_needs_a_server_that_it_can_reach(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "ANTHROPIC_API_KEY": "sk-test", "DESKMATE_MODEL": "anthropic:claude-sonnet-4-5"}
+    offer = new_offer("gpu1", "", None)
+    with pytest.raises(Refused):
+        await run_host(tmp_path, offer, load(environ, {}), NO_CONSENT, print, anyio.sleep_forever)
+    with pytest.raises(Refused):
+        await look_at_hosts(tmp_path)
+    nobody = load({**environ, "DESKMATE_STORE": "postgresql://nobody@127.0.0.1:1/none"}, {"sandbox": False})
+    with pytest.raises(StoreUnavailable):
+        await run_host(tmp_path, offer, nobody, NO_CONSENT, print, anyio.sleep_forever)
+    close_engines()
 
 
 async def test_a_host_that_was_killed_may_come_back_under_its_name(postgres_url: str, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from deskmate.core.log.records import Record
 from deskmate.testing.servers.cut_network import CutNetwork, can_cut
 from tests.app.hosts.host_harness import HostSpace, host_space, starts, story, works
 from tests.chaos.kills.test_cut_off import network, url
-from tests.launchers.process_team import fact
 
 __all__ = ["network", "url"]
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not can_cut(), reason="network namespaces need root")]
@@ -32,7 +31,7 @@ def team(mates: int) -> list[dict[str, object]]:
     return [{"name": f"mate-{number}"} for number in range(1, mates + 1)]
 
 
-@pytest.mark.behaviour("hosts")
+@pytest.mark.behaviour("other-machines")
 @pytest.mark.slow
 async def test_hosts_are_killed_at_random_and_every_task_is_done_once(
     network: CutNetwork, url: str, tmp_path: Path
@@ -60,7 +59,7 @@ async def kill_some(space: HostSpace, network: CutNetwork, hosts: dict[str, "sub
     dice = random.Random(7)
     for number in range(1, KILLS + 1):
         enough = number * TASKS // (KILLS + 2)
-        await fact(partial(space.has_results, enough))
+        await space.has_results(enough, SOON)
         name = dice.choice(HOSTS)
         hosts[name].kill()
         await anyio.to_thread.run_sync(hosts[name].wait)
@@ -75,7 +74,7 @@ def is_lost(name: str, seen: list[SeenHost]) -> bool:
 
 
 @pytest.mark.soak
-@pytest.mark.behaviour("hosts")
+@pytest.mark.behaviour("other-machines")
 async def test_a_host_that_is_cut_off_writes_nothing_more_and_comes_back(
     network: CutNetwork, url: str, tmp_path: Path
 ) -> None:
@@ -85,7 +84,7 @@ async def test_a_host_that_is_cut_off_writes_nothing_more_and_comes_back(
         await space.up("far")
 
         async def cut() -> None:
-            await fact(partial(space.has_results, 1))
+            await space.has_results(1)
             network.cut("far")
             space.start("near")
             await space.fact(lambda seen: any(one.name == "near" and one.members for one in seen))

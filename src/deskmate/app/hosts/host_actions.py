@@ -11,7 +11,7 @@ from typing import Any
 from anyio import to_thread
 
 from deskmate.app.hosts.host_registry import HostRegistry
-from deskmate.app.hosts.host_worker import HostWorker, Offer
+from deskmate.app.hosts.host_worker import HostOffer, HostWorker
 from deskmate.app.hosts.hosted_team import HostSetup
 from deskmate.app.parts.asked_models import sandbox_and_client
 from deskmate.config import Settings, choose_model
@@ -30,17 +30,17 @@ NO_SERVER = "A host needs teams that other machines can reach, and the teams of 
 USE_SERVER = "Set DESKMATE_STORE to the URL of your PostgreSQL or NATS server, with the same ?space= as the lead."
 
 
-def new_offer(name: str | None, labels: str, slots: int | None) -> Offer:
+def new_offer(name: str | None, labels: str, slots: int | None) -> HostOffer:
     """Return what this machine offers. Without a name, it has that of the machine. Raises BadInput."""
     found = name or re.sub(r"[^a-z0-9_-]+", "-", platform.node().partition(".")[0].lower()).strip("-_")[:64]
     if found in RESERVED:
         raise BadName(f"The host name '{found}' is reserved", "Choose another with --name.")
-    return Offer(host_name(found), parse_labels(labels), slots or os.cpu_count() or 1)
+    return HostOffer(host_name(found), parse_labels(labels), slots or os.cpu_count() or 1)
 
 
 async def run_host(
     folder: Path | None,
-    offer: Offer,
+    offer: HostOffer,
     settings: Settings,
     consent: Consent,
     tell: Callable[[str], None],

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from deskmate.app.hosts.host_registry import HostRegistry
 from deskmate.app.hosts.host_slots import Slots
 from deskmate.app.hosts.hosted_team import HostedTeam, HostSetup
-from deskmate.core.hosts.host_fold import Call
+from deskmate.core.hosts.host_fold import TeamCall
 from deskmate.core.hosts.host_records import (
     HostCame,
     HostDraining,
@@ -40,7 +40,7 @@ _LOAD_STEP = 0.25
 
 
 @frozen
-class Offer:
+class HostOffer:
     """What a host offers, under which name."""
 
     name: str
@@ -51,20 +51,20 @@ class Offer:
 class HostWorker:
     """Runs teammates on this machine until `draining` is set and nobody runs here any more."""
 
-    def __init__(self, setup: HostSetup, offer: Offer, tell: Callable[[str], None], clock: Clock) -> None:
+    def __init__(self, setup: HostSetup, offer: HostOffer, tell: Callable[[str], None], clock: Clock) -> None:
         self._setup, self._offer, self._tell, self._clock = setup, offer, tell, clock
-        self.draining = anyio.Event()
+        self.draining, self._served = anyio.Event(), False
 
     async def keep(self) -> None:
         """Return once this host has drained. Raises Refused if its name is taken, SeatLost if that happens later.
 
-        If the store cannot be reached, everything here ends, and begins again once it can.
+        If the store cannot be reached any more, everything here ends, and begins again once it can.
         """
         while True:
             try:
                 return await self._serve()
             except StoreUnavailable as error:
-                if self.draining.is_set():
+                if not self._served or self.draining.is_set():
                     raise
                 self._tell(f"host {self._offer.name} ended everything, and tries again: {error}")
                 await first_of(partial(self._clock.sleep, AGAIN_SECONDS), self.draining.wait)
@@ -85,6 +85,7 @@ class HostWorker:
                         at=self._clock.timestamp(),
                     )
                 )
+                self._served = True
                 self._tell(f"host {name} offers {self._offer.slots} slots")
                 try:
                     await self._run(registry)
@@ -131,7 +132,7 @@ class HostWorker:
     def _match(
         self,
         team: str,
-        call: Call,
+        call: TeamCall,
         teams: dict[str, tuple[HostedTeam, anyio.CancelScope]],
         slots: Slots,
         registry: HostRegistry,

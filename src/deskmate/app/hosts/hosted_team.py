@@ -20,7 +20,7 @@ from deskmate.app.hosts.member_folder import member_folder
 from deskmate.app.teammate_process import in_processes
 from deskmate.config import Settings
 from deskmate.config.project_settings import Project, limited_by
-from deskmate.core.hosts.host_fold import Call
+from deskmate.core.hosts.host_fold import TeamCall
 from deskmate.core.hosts.placement import is_active
 from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.policy.permissions import Mode
@@ -71,7 +71,9 @@ class HostedTeam:
     `draining`: once it is set, nobody is started, and everybody ends after the step that runs then.
     """
 
-    def __init__(self, setup: HostSetup, host: str, team: str, call: Call, slots: Slots, draining: anyio.Event) -> None:
+    def __init__(
+        self, setup: HostSetup, host: str, team: str, call: TeamCall, slots: Slots, draining: anyio.Event
+    ) -> None:
         self.call = call
         self._setup, self._host, self._team = setup, host, team
         self._slots, self._draining = slots, draining

@@ -81,6 +81,9 @@ class TeamHosts:
 
     async def placing(self, joined: Joined) -> Joined:
         """Return a new teammate with the host that it will run on, if there are hosts. Raises Refused if none fits."""
+        if joined.cause in self._team_state.roster.state.causes:
+            # The call runs again, and the teammate is there.
+            return joined
         wish, hosts = Wish(joined.host or "", frozenset(joined.labels or ())), await self.look()
         match place(hosts, wish):
             case OnHost(host=host):

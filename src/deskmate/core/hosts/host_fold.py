@@ -36,7 +36,7 @@ class Host:
 
 
 @frozen
-class Call:
+class TeamCall:
     """The last call of a team, and its record."""
 
     called: TeamCalled
@@ -48,7 +48,7 @@ class HostsState:
     """All hosts of a space by name, and the calls of teams that a lead runs, as far as the hosts know."""
 
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    calls: Mapping[str, Call] = field(default_factory=dict)
+    calls: Mapping[str, TeamCall] = field(default_factory=dict)
     number: int = 0
 
 
@@ -66,14 +66,14 @@ def fold(state: HostsState, items: Iterable[Item]) -> HostsState:
     return HostsState(hosts, calls, number)
 
 
-def _apply(hosts: dict[str, Host], calls: dict[str, Call], event: HostEvent, number: int) -> None:
+def _apply(hosts: dict[str, Host], calls: dict[str, TeamCall], event: HostEvent, number: int) -> None:
     match event:
         case HostCame(name=name):
             hosts[name] = Host(event, number)
         case HostLeft(name=name):
             hosts.pop(name, None)
         case TeamCalled(team=team):
-            calls[team] = Call(event, number)
+            calls[team] = TeamCall(event, number)
         case TeamDropped(team=team):
             calls.pop(team, None)
         case HostTook() | HostFreed() | HostLoaded() | HostDraining():
