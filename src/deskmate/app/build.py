@@ -220,9 +220,7 @@ class TeamParts:
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
         if joined.launcher == HOST:
-            from deskmate.app.hosts.member_folder import isolated_on_hosts  # only teams on a server have hosts
-
-            return isolated_on_hosts(joined)
+            return joined
         joined = self.trees.placed(joined)
         return joined.model_copy(update={"launcher": self.settings.launcher})
 

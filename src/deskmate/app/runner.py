@@ -146,6 +146,9 @@ async def _team_parts(
     settings = request.settings
     given = team_parts_of(place, teams.home, settings, teams.current, client, sandbox, request.consent)
     await given.sweep(LEAD)
+    if request.tools or request.model is not None:
+        # What a program brought along is only in this process.
+        given = replace(given, hosts=None)
     if given.hosts is not None:
         given.hosts.known = await given.hosts.of_team(teams.current).look()
     if (model := request.model) is not None:

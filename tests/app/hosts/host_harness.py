@@ -44,8 +44,11 @@ def starts(tasks: int, teammates: Sequence[dict[str, object]]) -> Callable[[Aske
     made = [Use("TaskCreate", {"subject": f"number {number}"}) for number in range(1, tasks + 1)]
     started = [Use("Task", {"prompt": "You work.", **teammate}) for teammate in teammates]
 
+    # An answer has at most 128 calls.
+    parts = [Say("I create tasks.", made[begin : begin + 100]) for begin in range(0, tasks, 100)]
+    says = [*parts, Say("I start the team.", started)]
+
     def lead(asked: Asked) -> Say:
-        says = [Say("I create the tasks.", made), Say("I start the team.", started)]
         return says[step(asked)] if step(asked) < len(says) else Say("I wait.")
 
     return lead
@@ -96,7 +99,7 @@ class HostSpace:
     place: Path
     home: Path
     provider: FakeProvider
-    hosts: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     events: list[TeamEvent] = field(default_factory=list)
 
     @property
@@ -110,16 +113,25 @@ class HostSpace:
 
     def start(self, name: str, *more: str, slots: int = 4, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Start a host. What it prints goes to a file."""
-        words = [sys.executable, "-m", "deskmate", "-C", str(self.place), "host", "--name", name, "--no-sandbox"]
+        return self._begin(name, [*inside, *self._words("host", "--name", name, "--slots", str(slots), *more)])
+
+    def lead(self, goal: str) -> subprocess.Popen[bytes]:
+        """Start a lead in a process of its own."""
+        return self._begin("lead", self._words("run", goal, "--permission-mode", "bypass"))
+
+    def _words(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "deskmate", "-C", str(self.place), *words, "--no-sandbox"]
+
+    def _begin(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         with self.printed(name).open("ab") as file:
             process = subprocess.Popen(
-                [*inside, *words, "--slots", str(slots), *more],
+                words,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
             )
-        self.hosts.append(process)
+        self.processes.append(process)
         return process
 
     def printed(self, name: str) -> Path:
@@ -199,6 +211,6 @@ async def host_space(
         finally:
             del os.environ["DESKMATE_STORE"]
             close_engines()
-            for process in space.hosts:
+            for process in space.processes:
                 process.send_signal(signal.SIGKILL)
                 process.wait()

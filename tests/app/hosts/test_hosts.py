@@ -173,3 +173,32 @@ async def test_if_no_host_is_left_a_teammate_with_a_wish_is_parked_with_the_reas
             await space.run()
         parked = [event for event in space.events if isinstance(event, Changed) and event.member == "ann"]
         assert any("host 'gpu1'" in str(event.status) for event in parked)
+
+
+async def test_teammates_end_with_a_lead_that_is_killed_and_continue_with_the_next_one(
+    url: str, tmp_path: Path
+) -> None:
+    async with host_space(url, tmp_path, story(starts(16, [{"name": "ann"}, {"name": "bob"}]), works(4.0))) as space:
+        space.start("gpu1")
+        await space.up("gpu1")
+        lead = space.lead("Do it.")
+        await space.fact(lambda hosts: any(len(host.members) == 2 for host in hosts))
+        await space.has_results(1)
+        lead.kill()
+        await space.fact(lambda hosts: not any(host.members for host in hosts))
+        everything = list(range(1, 17))
+        assert space.done() != everything
+        outcome = await space.run(None)
+        assert (outcome.end, space.done(), space.results()) == ("answered", everything, everything)
+        assert {host for hosts in space.where().values() for host in hosts} == {"gpu1"}
+
+
+async def test_nothing_runs_on_a_host_after_its_lead_was_interrupted(postgres_url: str, tmp_path: Path) -> None:
+    async with host_space(postgres_url, tmp_path, story(starts(1, [{"name": "ann"}]), works(60.0))) as space:
+        space.start("gpu1")
+        await space.up("gpu1")
+        lead = space.lead("Do it.")
+        await space.fact(lambda hosts: any(host.members for host in hosts))
+        lead.send_signal(signal.SIGINT)
+        assert await anyio.to_thread.run_sync(lead.wait) == 130
+        assert space.roster().members["ann"].returned is not None

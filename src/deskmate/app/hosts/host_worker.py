@@ -26,7 +26,7 @@ from deskmate.core.hosts.host_records import (
 )
 from deskmate.core.log.names import HOSTS
 from deskmate.core.values import frozen
-from deskmate.errors import Held, Refused, SeatLost, StoreError, StoreUnavailable
+from deskmate.errors import DeskmateError, Held, Refused, SeatLost, StoreError, StoreUnavailable
 from deskmate.ports import Clock, Seat
 from deskmate.runtime.perform.agent_work import Bell
 from deskmate.runtime.task_groups import first_of, task_group
@@ -152,7 +152,7 @@ class HostWorker:
 
             async def keep() -> None:
                 with scope:
-                    await hosted.keep()
+                    await self._keep_team(team, hosted)
                 del teams[team]
                 last = (await registry.refresh()).calls.get(team)
                 if not self.draining.is_set() and last is not None and last.number == call.number:
@@ -161,6 +161,15 @@ class HostWorker:
                 moved.ring()
 
             tasks.start_soon(keep)
+
+    async def _keep_team(self, team: str, hosted: HostedTeam) -> None:
+        """Run the teammates of a team. What is wrong with one team, such as damaged records, ends no other."""
+        try:
+            await hosted.keep()
+        except StoreUnavailable:
+            raise
+        except DeskmateError as error:
+            self._tell(f"host {self._offer.name} runs nobody of team {team}: {error}")
 
     async def _drain(self, registry: HostRegistry) -> None:
         await self.draining.wait()

@@ -4,6 +4,7 @@ The roster says who is placed here. Whoever is gets a process, once for each pla
 too, and the lead decides what to do then. Nobody runs here without a lead.
 """
 
+import logging
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -40,6 +41,7 @@ from deskmate.workspace.sandbox.mounts import Sandbox
 if TYPE_CHECKING:
     from deskmate.models.http.post_client import ServerClient
 
+_LOG = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0
 # A lead whose connection broke takes its seat back within this time, if it still runs.
 LED_SECONDS = 5.0
@@ -159,7 +161,9 @@ class HostedTeam:
             return ended.model_copy(update={"error": f"{error!s:.300}", "records_changed": True})
         except StoreError:
             raise
-        except DeskmateError as error:
+        except Exception as error:
+            if not isinstance(error, DeskmateError):
+                _LOG.exception("%s failed", name)
             return ended.model_copy(update={"error": f"{error!s:.300}"})
         return ended
 

@@ -20,9 +20,14 @@ async def member_folder(workspace: Path, settings: Settings, team_state: TeamSta
     return workspace
 
 
+def needs_lead(joined: Joined) -> bool:
+    """Tell whether a new teammate can only run on the machine of its lead. Then it does, unless somebody wants more."""
+    return joined.isolation == Isolation.OWN
+
+
 def isolated_on_hosts(joined: Joined) -> Joined:
     """Return a new teammate that may run on a host, with where it works there. Raises Refused if it cannot."""
-    if joined.isolation == Isolation.OWN:
+    if needs_lead(joined):
         raise Refused(
             f"'{joined.name}' cannot have its own copy of the repository: {_SHARED}",
             "Leave isolation out, or set host to lead to run it on your machine.",

@@ -101,8 +101,8 @@ class Backend(Protocol):
     async def drop(self, team: ServerTeam, ticket: Ticket) -> None:
         """Free a seat, if the ticket has it."""
 
-    async def holders(self, team: ServerTeam) -> dict[str, str | None]:
-        """Return the seats that are or were held, with the holder's note or None."""
+    async def holders(self, team: ServerTeam, only: str | None = None) -> dict[str, str | None]:
+        """Return the seats that are or were held, with the holder's note or None. `only`: at most this one."""
 
     async def close(self) -> None:
         """Close all connections. Seats are free after this."""
