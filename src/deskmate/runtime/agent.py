@@ -98,6 +98,7 @@ class Agent:
         async with (work := self._work).tasks.open():
             work.tasks.start_soon(work.mail_watch.keep, work.transcript.memory.cursors)
             if finishing is not None:
+                self._finishing = finishing.is_set()
                 work.tasks.start_soon(self._finish, finishing)
             try:
                 return await self._go_on(until_rest)

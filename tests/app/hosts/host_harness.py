@@ -35,6 +35,7 @@ from deskmate.trust.chosen_engine import close_engines
 
 SOON = 120
 TEAM, RESULTS = "main", "results.txt"
+AT_THE_GATE = "until [ -e gate ]; do sleep 0.1; done"
 
 # -- the story ------------------------------------------------------------------------------------
 
@@ -54,15 +55,15 @@ def starts(tasks: int, teammates: Sequence[dict[str, object]]) -> Callable[[Aske
     return lead
 
 
-def works(pause: float = 0.0) -> Callable[[Asked], Say]:
-    """Return a teammate that does its tasks, each with a pause. What was interrupted, it does again."""
+def works(before: str = "true") -> Callable[[Asked], Say]:
+    """Return a teammate that does its tasks, each after a command. What was interrupted, it does again."""
 
     def teammate(asked: Asked) -> Say:
         given = re.findall(r"Task #(\d+) is yours now", "\n".join(all_texts(asked)))
         done = Use("TaskUpdate", {"taskId": given[-1], "status": "completed"}) if given else None
         if done is None or has_done(asked, done):
             return Say("Ready.")
-        command = f"sleep {pause}; grep -qx {given[-1]} {RESULTS} 2>/dev/null || echo {given[-1]} >> {RESULTS}"
+        command = f"{before}; grep -qx {given[-1]} {RESULTS} 2>/dev/null || echo {given[-1]} >> {RESULTS}"
         work = Use("bash", {"command": command})
         return Say(calls=[done]) if has_done(asked, work) else Say("I work.", [work])
 
@@ -178,6 +179,10 @@ class HostSpace:
     def results(self) -> list[int]:
         """Return the numbers in the file that the teammates wrote."""
         return sorted(map(int, (self.place / RESULTS).read_text().split()))
+
+    def open_gate(self) -> None:
+        """Let teammates go on that wait `AT_THE_GATE`."""
+        (self.place / "gate").touch()
 
     async def has_results(self, least: int, soon: float = SOON) -> None:
         """Return once there are so many numbers in that file."""

@@ -15,7 +15,7 @@ from deskmate.testing import Asked, Say, Use
 from deskmate.testing.team_scripts import step
 from deskmate.trust.approvals import NO_CONSENT
 from deskmate.trust.chosen_engine import close_engines
-from tests.app.hosts.host_harness import host_space, starts, story, works
+from tests.app.hosts.host_harness import AT_THE_GATE, host_space, starts, story, works
 from tests.servers.nats_nodes import nats_server, nats_url
 from tests.servers.postgres import postgres_server, postgres_url
 
@@ -48,7 +48,9 @@ async def test_teammates_run_on_hosts_and_their_results_are_those_of_a_local_tea
 
 
 async def test_a_host_that_drains_hands_its_teammates_over_and_ends(url: str, tmp_path: Path) -> None:
-    async with host_space(url, tmp_path, story(starts(6, [{"name": "ann"}, {"name": "bob"}]), works(0.5))) as space:
+    async with host_space(
+        url, tmp_path, story(starts(6, [{"name": "ann"}, {"name": "bob"}]), works(AT_THE_GATE))
+    ) as space:
         first = space.start("first")
         await space.up("first")
 
@@ -57,6 +59,8 @@ async def test_a_host_that_drains_hands_its_teammates_over_and_ends(url: str, tm
             space.start("second")
             await space.up("second")
             first.send_signal(signal.SIGTERM)
+            await space.fact(lambda hosts: any(host.state == "draining" for host in hosts))
+            space.open_gate()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(drain)
@@ -72,7 +76,7 @@ async def test_a_host_that_drains_hands_its_teammates_over_and_ends(url: str, tm
 
 
 async def test_a_second_signal_ends_a_host_at_once(postgres_url: str, tmp_path: Path) -> None:
-    async with host_space(postgres_url, tmp_path, story(starts(1, [{"name": "ann"}]), works(60.0))) as space:
+    async with host_space(postgres_url, tmp_path, story(starts(1, [{"name": "ann"}]), works("sleep 60.0"))) as space:
         host = space.start("only")
         await space.up("only")
         async with anyio.create_task_group() as tasks:
@@ -108,7 +112,7 @@ async def test_a_host_needs_a_server_that_it_can_reach(tmp_path: Path) -> None:
 
 
 async def test_a_host_that_was_killed_may_come_back_under_its_name(postgres_url: str, tmp_path: Path) -> None:
-    async with host_space(postgres_url, tmp_path, story(starts(4, [{"name": "ann"}]), works(0.5))) as space:
+    async with host_space(postgres_url, tmp_path, story(starts(4, [{"name": "ann"}]), works(AT_THE_GATE))) as space:
         first = space.start("gpu1")
         await space.up("gpu1")
 
@@ -117,6 +121,8 @@ async def test_a_host_that_was_killed_may_come_back_under_its_name(postgres_url:
             first.kill()
             first.wait()
             space.start("gpu1")
+            await space.up("gpu1")
+            space.open_gate()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(restart)
@@ -159,7 +165,7 @@ async def test_a_teammate_may_be_kept_on_the_machine_of_the_lead(postgres_url: s
 async def test_if_no_host_is_left_a_teammate_with_a_wish_is_parked_with_the_reason(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    script = story(starts(2, [{"name": "ann", "host": "gpu1"}]), works(0.5))
+    script = story(starts(2, [{"name": "ann", "host": "gpu1"}]), works(AT_THE_GATE))
     async with host_space(postgres_url, tmp_path, script) as space:
         host = space.start("gpu1")
         await space.up("gpu1")
@@ -178,23 +184,25 @@ async def test_if_no_host_is_left_a_teammate_with_a_wish_is_parked_with_the_reas
 async def test_teammates_end_with_a_lead_that_is_killed_and_continue_with_the_next_one(
     url: str, tmp_path: Path
 ) -> None:
-    async with host_space(url, tmp_path, story(starts(16, [{"name": "ann"}, {"name": "bob"}]), works(4.0))) as space:
+    async with host_space(
+        url, tmp_path, story(starts(6, [{"name": "ann"}, {"name": "bob"}]), works(AT_THE_GATE))
+    ) as space:
         space.start("gpu1")
         await space.up("gpu1")
         lead = space.lead("Do it.")
         await space.fact(lambda hosts: any(len(host.members) == 2 for host in hosts))
-        await space.has_results(1)
         lead.kill()
         await space.fact(lambda hosts: not any(host.members for host in hosts))
-        everything = list(range(1, 17))
-        assert space.done() != everything
+        assert space.done() == []
+        space.open_gate()
+        everything = list(range(1, 7))
         outcome = await space.run(None)
         assert (outcome.end, space.done(), space.results()) == ("answered", everything, everything)
         assert {host for hosts in space.where().values() for host in hosts} == {"gpu1"}
 
 
 async def test_nothing_runs_on_a_host_after_its_lead_was_interrupted(postgres_url: str, tmp_path: Path) -> None:
-    async with host_space(postgres_url, tmp_path, story(starts(1, [{"name": "ann"}]), works(60.0))) as space:
+    async with host_space(postgres_url, tmp_path, story(starts(1, [{"name": "ann"}]), works("sleep 60.0"))) as space:
         space.start("gpu1")
         await space.up("gpu1")
         lead = space.lead("Do it.")

@@ -38,7 +38,7 @@ async def test_hosts_are_killed_at_random_and_every_task_is_done_once(
 ) -> None:
     for name in HOSTS:
         network.add(name)
-    async with host_space(url, tmp_path, story(starts(TASKS, team(MATES)), works(0.3)), network.here) as space:
+    async with host_space(url, tmp_path, story(starts(TASKS, team(MATES)), works("sleep 0.3")), network.here) as space:
         hosts = {name: start(space, network, name) for name in HOSTS}
         await space.up(*HOSTS)
         async with anyio.create_task_group() as tasks:
@@ -79,7 +79,9 @@ async def test_a_host_that_is_cut_off_writes_nothing_more_and_comes_back(
     network: CutNetwork, url: str, tmp_path: Path
 ) -> None:
     network.add("far")
-    async with host_space(url, tmp_path, story(starts(12, [{"name": "ann"}]), works(1.0)), network.here) as space:
+    async with host_space(
+        url, tmp_path, story(starts(12, [{"name": "ann"}]), works("sleep 1.0")), network.here
+    ) as space:
         space.start("far", inside=network.inside("far"))
         await space.up("far")
 

@@ -36,7 +36,7 @@ def carry_out(workspace: Path | None, team: str, name: str) -> int:
     """Run a teammate and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files(app.environment())
-    line = sys.stdin.buffer.readline(ORDER_CAP)
+    line, rest = _first_line()
     if not line:
         return INTERRUPTED
     part = TeammateRun.told(workspace, team, name, line, app.environment())
@@ -48,14 +48,23 @@ def carry_out(workspace: Path | None, team: str, name: str) -> int:
         stop_signals = StopSignals(note)
         with stop_signals.signals(), logging_to(note):
             try:
-                return 0 if anyio.run(_play, part, stdout, stop_signals) else INTERRUPTED
+                return 0 if anyio.run(_play, part, stdout, stop_signals, bool(rest)) else INTERRUPTED
             except CORRUPTIONS as error:
                 note(discreet(str(error)))
                 return CORRUPT_EXIT
 
 
-async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSignals) -> bool:
-    """Return whether the teammate left before the process was told to stop."""
+def _first_line() -> tuple[bytes, bytes]:
+    """Return the first line of stdin, and what was read after it. A buffered reader would keep that for itself."""
+    data = b""
+    while b"\n" not in data and len(data) < ORDER_CAP and (more := os.read(sys.stdin.fileno(), 65_536)):
+        data += more
+    line, end, rest = data.partition(b"\n")
+    return line + end, rest
+
+
+async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSignals, finishes: bool) -> bool:
+    """Return whether the teammate left before the process was told to stop. `finishes`: it was asked to already."""
 
     def hear(event: TeamEvent) -> None:
         # A complete reply is recorded anyway, so a slow reader does not need its parts.
@@ -64,6 +73,8 @@ async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSigna
 
     feed, finishing, loop = Feed(), anyio.Event(), asyncio.get_running_loop()
     feed.listen(hear)
+    if finishes:
+        finishing.set()
 
     def finish() -> None:
         # The loop may have closed in the meantime.
