@@ -7,6 +7,7 @@ from deskmate.app.hosts.team_hosts import TeamHosts
 from deskmate.core.hosts.host_texts import with_hosts
 from deskmate.core.hosts.placement import SeenHost
 from deskmate.core.prompt.prompts import ToolSpec
+from deskmate.core.team.caps import Caps
 from deskmate.core.values import frozen
 from deskmate.ports import Launcher
 from deskmate.runtime.agent_parts import AgentParts
@@ -17,15 +18,15 @@ from deskmate.trust.chosen_engine import engine_at
 class HostParts:
     """What a lead needs to run teammates on hosts. `known`: the hosts that were there when this process started."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, place: Path, caps: Caps) -> None:
+        self._place, self._caps = place, caps
         self._teams: dict[int, tuple[TeamState, TeamHosts]] = {}
         self.known: list[SeenHost] = []
 
     def of_team(self, team_state: TeamState) -> TeamHosts:
         """Return the hosts for one team. There is one object for each team that is open."""
         if id(team_state) not in self._teams:
-            self._teams[id(team_state)] = team_state, TeamHosts(team_state, engine_at(self._place))
+            self._teams[id(team_state)] = team_state, TeamHosts(team_state, engine_at(self._place), self._caps)
         return self._teams[id(team_state)][1]
 
     def launcher(self, team_state: TeamState, local: Launcher) -> Launcher:

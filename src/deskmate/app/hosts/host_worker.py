@@ -144,10 +144,8 @@ class HostWorker:
             if teams[team][0].call.number != call.number:
                 teams[team][1].cancel()
         elif not self.draining.is_set():
-            hosted, scope = (
-                HostedTeam(self._setup, self._offer.name, team, call, slots, self.draining),
-                anyio.CancelScope(),
-            )
+            hosted = HostedTeam(self._setup, self._offer.name, team, call, slots, self.draining)
+            scope = anyio.CancelScope()
             teams[team] = hosted, scope
 
             async def keep() -> None:
@@ -166,10 +164,12 @@ class HostWorker:
         """Run the teammates of a team. What is wrong with one team, such as damaged records, ends no other."""
         try:
             await hosted.keep()
-        except StoreUnavailable:
+        except (StoreUnavailable, SeatLost):
             raise
-        except DeskmateError as error:
+        except (DeskmateError, ValueError) as error:
             self._tell(f"host {self._offer.name} runs nobody of team {team}: {error}")
+            # The lead calls again at once, if it is there.
+            await self._clock.sleep(AGAIN_SECONDS)
 
     async def _drain(self, registry: HostRegistry) -> None:
         await self.draining.wait()

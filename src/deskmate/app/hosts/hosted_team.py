@@ -20,7 +20,7 @@ from deskmate.app.hosts.host_slots import Slots
 from deskmate.app.hosts.member_folder import member_folder
 from deskmate.app.teammate_process import in_processes
 from deskmate.config import Settings
-from deskmate.config.project_settings import Project, limited_by
+from deskmate.config.project_settings import Limits, limited_by
 from deskmate.core.hosts.host_fold import TeamCall
 from deskmate.core.hosts.placement import is_active
 from deskmate.core.log.names import LEAD, ROSTER
@@ -79,8 +79,7 @@ class HostedTeam:
         self.call = call
         self._setup, self._host, self._team = setup, host, team
         self._slots, self._draining = slots, draining
-        limits = Project.model_validate(dict(call.called.limits))
-        self._settings = limited_by(setup.settings, limits, setup.settings.widest_mode)
+        self._settings = setup.settings
         self._running: dict[str, _Running] = {}
         self._seen = dict[str, int]()
         self._checked = set[tuple[Path, Mode]]()
@@ -89,6 +88,9 @@ class HostedTeam:
     async def keep(self) -> None:
         """Return once nobody leads the team any more, or when this host drains and nobody runs here."""
         setup = self._setup
+        told = self.call.called.limits
+        limits = Limits.model_validate({name: told[name] for name in Limits.model_fields if name in told})
+        self._settings = limited_by(setup.settings, limits, setup.settings.widest_mode)
         store = await to_thread.run_sync(setup.engine.open, self._team)
         with closing(store):
             team_state = team_state_of(store, self._settings, Feed(), seconds=self.call.called.seconds)

@@ -34,6 +34,7 @@ from deskmate.core.hosts.placement import (
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import HOSTS, ROSTER, agent_id, log
 from deskmate.core.log.records import Record
+from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import Member
 from deskmate.core.team.roster_records import Joined, MemberPlaced, MemberRecalled
 from deskmate.errors import NoHostFits, PlayerFailed, Refused, StoreCorrupt, StoreError
@@ -52,10 +53,10 @@ JOIN_SECONDS = 30.0
 
 
 class TeamHosts:
-    """The hosts for one team."""
+    """The hosts for one team. `caps`: those of the settings of the lead, which apply on hosts too."""
 
-    def __init__(self, team_state: TeamState, engine: Engine) -> None:
-        self._team_state, self._engine = team_state, engine
+    def __init__(self, team_state: TeamState, engine: Engine, caps: Caps) -> None:
+        self._team_state, self._engine, self._caps = team_state, engine, caps
         self._clock = team_state.writer.clock
         self._registry: HostRegistry | None = None
         self._needed, self._refreshing = anyio.Event(), anyio.Lock()
@@ -266,7 +267,7 @@ class TeamHosts:
         if not self._called or call is None or call.number != self._called:
             called = TeamCalled(
                 team=team,
-                limits=limits_of(self._team_state.budget.caps),
+                limits=limits_of(self._caps),
                 seconds=self._team_state.budget.seconds,
                 at=self._clock.timestamp(),
             )

@@ -20,7 +20,7 @@ def hosts_of(place: Path, settings: Settings) -> "HostParts | None":
         return None
     from deskmate.app.hosts.host_parts import HostParts
 
-    return HostParts(place)
+    return HostParts(place, settings.caps)
 
 
 def servers_of(

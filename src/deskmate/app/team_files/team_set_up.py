@@ -155,7 +155,7 @@ async def _placed(joined: Joined, team_state: TeamState, request: RunRequest, pl
 
         # If no host has a free slot, it runs here.
         with suppress(Refused):
-            on_host = await TeamHosts(team_state, engine_at(place)).placing(joined)
+            on_host = await TeamHosts(team_state, engine_at(place), request.settings.caps).placing(joined)
             if on_host.launcher == HOST:
                 return on_host
     # Imported here because few teams need it.
