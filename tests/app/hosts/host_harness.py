@@ -150,6 +150,12 @@ class HostSpace:
                 await anyio.sleep(0.2)
         return seen
 
+    async def eventually(self, is_so: Callable[[], bool]) -> None:
+        """Return once something is so of what is on the server, bounded."""
+        with anyio.fail_after(SOON):
+            while not await anyio.to_thread.run_sync(is_so):  # noqa: ASYNC110 - it is on the server
+                await anyio.sleep(0.2)
+
     async def run(self, goal: str | None = "Do it.", *, soon: float = SOON, **more: object) -> Outcome:
         """Run the lead in this process to its end."""
         feed = Feed()

@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.app import load
 from deskmate.app.hosts.host_actions import look_at_hosts, new_offer, run_host
-from deskmate.core.team.status import Left
+from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.events import Changed, Recorded
 from deskmate.testing import Asked, Say, Use
@@ -129,6 +129,28 @@ async def test_a_host_that_was_killed_may_come_back_under_its_name(postgres_url:
             outcome = await space.run()
         assert (outcome.end, space.done(), space.results()) == ("answered", [1, 2, 3, 4], [1, 2, 3, 4])
         assert set(space.where()["ann"]) == {"gpu1"}
+
+
+async def test_a_teammate_that_was_idle_on_a_lost_host_is_known_to_run_again(url: str, tmp_path: Path) -> None:
+    script = story(starts(1, [{"name": "ann"}, {"name": "bob"}]), works(AT_THE_GATE))
+    async with host_space(url, tmp_path, script) as space:
+        first = space.start("first")
+        await space.up("first")
+
+        async def lose() -> None:
+            await space.fact(lambda hosts: any(len(host.members) == 2 for host in hosts))
+            # One of both has the task, and the other one has nothing to do.
+            await space.eventually(lambda: any(isinstance(one.status, Idle) for one in space.roster().teammates))
+            first.kill()
+            space.start("second")
+            await space.fact(lambda hosts: any(host.name == "second" and len(host.members) == 2 for host in hosts))
+            space.open_gate()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lose)
+            outcome = await space.run()
+        assert (outcome.end, space.done(), space.results()) == ("answered", [1], [1])
+        assert not any(isinstance(event, Changed) and isinstance(event.status, Parked) for event in space.events)
 
 
 async def test_a_lead_learns_which_hosts_there_are_if_none_fits(postgres_url: str, tmp_path: Path) -> None:

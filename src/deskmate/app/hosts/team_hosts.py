@@ -147,9 +147,6 @@ class TeamHosts:
             await self.look()
             member = (await roster.refresh()).members[name]
             hosts, wish = self._hosts(without=name), Wish.of(member)
-            if is_active(member) and any(host.name == member.host and host.state == "up" for host in hosts):
-                # An earlier process of the lead has placed it there.
-                return member
             waited = self._clock.monotonic() - began
             match place(hosts, wish, member.host, waited):
                 case OnHost(host=host):
