@@ -108,6 +108,7 @@ TEAM: dict[str, str] = {
     "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
     "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
     "forgery": "what an agent runs or writes cannot forge, replay or alter a record, nor give itself a permission",
+    "other-machines": "teammates run on hosts; one that is killed, cut off or drained loses no task and doubles none",
     "supervise": "a teammate that dies is started again, three times a minute; a second lead is told who leads",
 }
 

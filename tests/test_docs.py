@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from deskmate.core.agent import entries
 from deskmate.core.agent.rules import decide, end_of_run
 from deskmate.core.goals import GoalRound
+from deskmate.core.hosts import host_records
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Json, Record
 from deskmate.core.mcp.forms import FormField
@@ -229,6 +230,7 @@ FORMATS = [
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("schedule", schedules.KINDS, schedules.read_schedule_event),
+    Format("hosts", host_records.KINDS, host_records.read_host_event),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt, Overlap)),
     Format(
         "transcript",

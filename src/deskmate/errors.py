@@ -22,6 +22,7 @@ the hint on its own line. `str(error)` is both. `Problem` is the same for what i
     ├── RunStopped               a run of a program stopped before it was done
     │   └── NoResult             the lead ended without the result that the program asked for
     ├── PlayerFailed             the process that ran a member ended before the member left
+    │   └── NoHostFits           no other machine can run it now
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
         ├── Held                 another process holds that seat
@@ -179,6 +180,10 @@ class NoResult(RunStopped):
 
 class PlayerFailed(DeskmateError):
     """The process that ran a member ended before the member left."""
+
+
+class NoHostFits(PlayerFailed):
+    """A member runs only on other machines, and none of them can run it now."""
 
 
 class StoreError(DeskmateError):

@@ -25,6 +25,16 @@ from deskmate.core.agent.entries import (
     SummaryRequested,
 )
 from deskmate.core.goals import GoalRound
+from deskmate.core.hosts.host_records import (
+    HostCame,
+    HostDraining,
+    HostFreed,
+    HostLeft,
+    HostLoaded,
+    HostTook,
+    TeamCalled,
+    TeamDropped,
+)
 from deskmate.core.mcp.forms import FormField
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
@@ -47,7 +57,15 @@ from deskmate.core.team.messages import (
     Scheduled,
     SentImage,
 )
-from deskmate.core.team.roster_records import Joined, PolicySet, TeamDescribed, TeamFounded
+from deskmate.core.team.roster_records import (
+    Joined,
+    MemberPlaced,
+    MemberRecalled,
+    MemberReturned,
+    PolicySet,
+    TeamDescribed,
+    TeamFounded,
+)
 from deskmate.core.team.spending import Spent
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
 from tests.formats.make import Line, and_more, file_of
@@ -196,6 +214,27 @@ ROSTER: list[Line] = [
     ),
     Joined(name="bob", isolation="own", at=_AT + 4),
     Joined(name="carol", shared_because="this repository has no commit yet", at=_AT + 5),
+    Joined(name="dora", launcher="host", host="gpu1", labels=("gpu", "linux"), first_host="gpu1", at=_AT + 6),
+    MemberPlaced(name="dora", host="gpu1", at=_AT + 7),
+    MemberReturned(name="dora", placed=9, error="ended with exit code 1: größer", records_changed=True, at=_AT + 8),
+    MemberPlaced(name="dora", host="gpu2", at=_AT + 9),
+    MemberRecalled(name="dora", at=_AT + 10),
+    MemberReturned(name="dora", placed=11, at=_AT + 11),
+    MemberPlaced(name="dora", at=_AT + 12),
+]
+
+HOSTS: list[Line] = [
+    HostCame(name="gpu1", labels=("gpu", "linux"), slots=8, machine="node-größe", at=_AT),
+    TeamCalled(team="demo", limits={"max_cost": 2.5, "max_steps": 200}, seconds=12.5, at=_AT + 1),
+    HostTook(name="gpu1", member="dora@demo", at=_AT + 2),
+    HostLoaded(name="gpu1", load=0.75, at=_AT + 3),
+    HostTook(name="gpu1", member="emil@demo", at=_AT + 4),
+    HostDraining(name="gpu1", at=_AT + 5),
+    HostFreed(name="gpu1", member="emil@demo", at=_AT + 6),
+    HostCame(name="cpu1", slots=1, at=_AT + 7),
+    HostLeft(name="cpu1", at=_AT + 8),
+    TeamCalled(team="web", at=_AT + 9),
+    TeamDropped(name="gpu1", team="web", at=_AT + 10),
 ]
 
 SPEND: list[Line] = [
@@ -231,6 +270,7 @@ STREAMS: dict[str, tuple[str, list[Line]]] = {
     "spend": ("teams/demo/spend.jsonl", SPEND),
     "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED, BY_CLOCK]),
     "schedule": ("teams/demo/schedule.jsonl", SCHEDULE),
+    "hosts": ("teams/demo/hosts.jsonl", HOSTS),
     "mail/alice": ("teams/demo/alice_inbox.jsonl", ANSWERS),
     "mail/user": ("teams/demo/user_inbox.jsonl", USER),
 }

@@ -12,6 +12,7 @@ import pytest
 from deskmate.core.agent import entries
 from deskmate.core.agent.memory import Memory, remember
 from deskmate.core.hooks.hook_memory import NO_HOOKS
+from deskmate.core.hosts import host_records
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Item, Json, Record
@@ -44,6 +45,7 @@ READERS: dict[str, tuple[Callable[[Json], Any], tuple[type[Fact], ...]]] = {
     "log": (entries.read_entry, entries.KINDS),
     "spend": (spending.read_spent, spending.KINDS),
     "schedule": (schedules.read_schedule_event, schedules.KINDS),
+    "hosts": (host_records.read_host_event, host_records.KINDS),
 }
 
 

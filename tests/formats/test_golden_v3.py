@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.hosts import host_fold
+from deskmate.core.hosts.placement import Wish
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
@@ -100,6 +102,21 @@ async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: Js
 
 async def test_a_board_still_knows_where_work_meets(store: JsonlStore) -> None:
     assert fold(tasks.EMPTY, await store.read("board")).overlaps == {MEETS: 7}
+
+
+async def test_a_teammate_is_still_known_to_be_placed_where_it_was(store: JsonlStore) -> None:
+    roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
+    dora = roster.members["dora"]
+    assert (dora.host, dora.placed_in, dora.recalled, dora.returned) == ("", 14, False, None)
+    assert Wish.of(dora) == Wish("gpu1", frozenset({"gpu", "linux"}))
+    assert roster.skipped == ()
+
+
+async def test_the_hosts_of_a_space_are_still_known(store: JsonlStore) -> None:
+    known = host_fold.fold(host_fold.EMPTY, await store.read("hosts"))
+    gpu1 = known.hosts["gpu1"]
+    assert ([*known.hosts], gpu1.members, gpu1.load, gpu1.draining) == (["gpu1"], {"dora@demo"}, 0.75, True)
+    assert {team: call.number for team, call in known.calls.items()} == {"demo": 2}
 
 
 def _remembered() -> Memory:

@@ -16,6 +16,7 @@ team_files        teams described in files
 sessions          what every session has
 parts             what agents are given that depends on the settings
 detached          teams in processes of their own, which outlive the program that started them
+hosts             teammates on other machines
 attach            a team that another process runs, or nobody
 handover          what becomes of the work of teammates with their own trees
 image_files       images that the user sends: read and checked, then kept

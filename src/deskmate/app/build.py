@@ -8,16 +8,19 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio import to_thread
 
 from deskmate.app.handover.tree_parts import TreeParts
 from deskmate.app.parts.asked_models import asked_model
 from deskmate.app.parts.hook_parts import hooks_of, merge_hooks_of
 from deskmate.app.parts.provider_models import check_price
+from deskmate.app.parts.server_parts import hosts_of, servers_of
 from deskmate.app.parts.web_tools import web_tools
 from deskmate.config import Settings, environment, local_zone
 from deskmate.core.agent.entries import Noticed, Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
+from deskmate.core.hosts.placement import HOST
 from deskmate.core.log.names import LEAD, log
 from deskmate.core.policy.tool_table import MCP_PREFIX, AgentKind, AgentType
 from deskmate.core.profiles.agent_profiles import AgentProfile
@@ -34,7 +37,7 @@ from deskmate.models.metered import Metered
 from deskmate.models.prices import reported_price
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
-from deskmate.ports import Clock, Model, Store, Tool, Workspace
+from deskmate.ports import Model, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import AgentParts, HookRunner, LeadTeams
@@ -51,12 +54,13 @@ from deskmate.runtime.team_state import TeamState
 from deskmate.tools import ToolSet
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
-from deskmate.trust.project_files import environment_of, has_servers, notes_of, skill_folders, skills_of
+from deskmate.trust.project_files import environment_of, notes_of, skill_folders, skills_of
 from deskmate.trust.user_notes import team_notes, user_notes
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
+    from deskmate.app.hosts.host_parts import HostParts
     from deskmate.core.prompt.user_frames import UserCommand
     from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import ServerClient
@@ -73,7 +77,7 @@ class TeamParts:
     trees of teammates. `checkpoint`: saves the files before a member acts. `memory`: notes of the user,
     and of earlier teams here. `profiles`: the agent types that files describe, where the lead runs. `skill_folders`:
     where the files of all skills are, with links resolved. `servers`: the MCP servers, if there are any. `hooks`: runs
-    hooks, if there are any.
+    hooks, if there are any. `hosts`: the other machines that teammates of a lead can run on, if there can be any.
     """
 
     team: str
@@ -97,6 +101,7 @@ class TeamParts:
     profiles: Mapping[str, AgentProfile] = field(default_factory=dict)
     servers: "TeamServers | None" = None
     hooks: HookRunner | None = None
+    hosts: "HostParts | None" = None
 
     def in_team(self, team_state: TeamState) -> "TeamParts":
         """Return the parts of another team of the same lead."""
@@ -105,7 +110,10 @@ class TeamParts:
     @property
     def lead(self) -> AgentParts:
         """The parts of the lead."""
-        return self._parts(_THE_LEAD)
+        parts = self._parts(_THE_LEAD)
+        if self.hosts is None:
+            return parts
+        return self.hosts.told(replace(parts, placing=self.hosts.of_team(self.team_state).placing))
 
     def started(self) -> Started:
         """Return the lead's first entry."""
@@ -129,10 +137,13 @@ class TeamParts:
             made_of=makings,
         )
 
-    async def play(self, name: str, *, wait: bool = True, alone: bool = False) -> None:
+    async def play(
+        self, name: str, *, wait: bool = True, alone: bool = False, finishing: anyio.Event | None = None
+    ) -> None:
         """Run a teammate in this process until it leaves. First end what an earlier process left running.
 
         `alone`: it is the only member in this process. If another process runs it, wait, or without `wait` raise Held.
+        `finishing`: once it is set, return after the step that runs then.
         Raises StoreCorrupt if the end of its transcript is lost, unless the user lets it continue.
         """
         team_state = self.team_state
@@ -148,7 +159,7 @@ class TeamParts:
                 agent = await Agent.seat(team_state, started, parts)
                 if member.isolated and (failed := await self._trees.set_up(name)):
                     await agent.transcript.record(Noticed(text=failed))
-                await agent.play()
+                await agent.play(finishing=finishing)
             # Only now does nothing of it run any more.
             if member.isolated and not (await team_state.roster.refresh()).members[name].here:
                 await self._trees.release(name)
@@ -198,7 +209,8 @@ class TeamParts:
         trees = TreeWatch(self.team_state, lambda: self.trees.keepers(self.team_state, self._trees, hooks))
         # Schedules belong to the first team of a lead.
         is_first = self.teams is not None and self.teams.first is self.team_state
-        return (trees, ScheduleWatch(self.team_state)) if is_first else (trees,)
+        clock = (ScheduleWatch(self.team_state),) if is_first else ()
+        return (trees, *clock, *([self.hosts.of_team(self.team_state)] if self.hosts else []))
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will run. Raises Refused if its model or its isolation is not possible."""
@@ -207,6 +219,8 @@ class TeamParts:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
+        if joined.launcher == HOST:
+            return joined
         joined = self.trees.placed(joined)
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
@@ -378,17 +392,7 @@ def team_parts_of(
         sandbox=sandbox,
         consent=consent,
         trees=TreeParts(settings, place, environment()),
-        servers=_servers(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
+        servers=servers_of(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
         hooks=hooks_of(place, team, settings, sandbox, consent),
+        hosts=hosts_of(place, settings) if member == LEAD else None,
     )
-
-
-def _servers(
-    place: Path, seat: str, settings: Settings, consent: Consent, sandbox: Sandbox, clock: Clock
-) -> "TeamServers | None":
-    """Return the MCP servers of a process. Imports nothing of them if no file describes one."""
-    if not has_servers(settings, consent.definitions):
-        return None
-    from deskmate.app.parts.mcp_servers import team_servers
-
-    return team_servers(place, seat, settings, consent, sandbox, clock)

@@ -148,6 +148,11 @@ async def _team_parts(
     settings = request.settings
     given = team_parts_of(place, teams.home, settings, teams.current, client, sandbox, request.consent)
     await given.sweep(LEAD)
+    if request.tools or request.model is not None:
+        # What a program brought along is only in this process.
+        given = replace(given, hosts=None)
+    if given.hosts is not None:
+        given.hosts.known = await given.hosts.of_team(teams.current).look()
     if (model := request.model) is not None:
         by_name, own = given.models, Chosen(Retrying(model, teams.first.writer.clock))
         given = replace(given, models=lambda name: by_name(name) if name else own)

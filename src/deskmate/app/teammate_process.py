@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 from anyio import TASK_STATUS_IGNORED, to_thread
 from anyio.abc import TaskStatus
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -81,8 +82,10 @@ class TeammateRun:
         return cls(workspace, team, name, load(environ, order.settings), order.approved, order.wait, order.seconds)
 
 
-async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
-    """Run a teammate until it leaves. Calls `beat` at once and every ten seconds.
+async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None], finishing: anyio.Event | None = None) -> None:
+    """Run a teammate until it leaves, or after its step once `finishing` is set.
+
+    Calls `beat` at once and every ten seconds.
 
     Raises Refused if there is no such teammate, Held if another process runs it and `part.wait` is false.
     """
@@ -103,7 +106,7 @@ async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
             consent = consent_to(place, part.approved)
             async with client:
                 team_parts = team_parts_of(place, team, settings, team_state, client, sandbox, consent, part.name)
-                await team_parts.play(part.name, wait=part.wait, alone=True)
+                await team_parts.play(part.name, wait=part.wait, alone=True, finishing=finishing)
             tasks.cancel_scope.cancel()
 
 

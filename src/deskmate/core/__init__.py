@@ -16,6 +16,7 @@ agent            what one agent knows and what it does next
 radar            warnings of conflicts between members that work in different trees
 telemetry        spans and metrics of a team, as a projection of its streams
 mcp              configured MCP servers, and what of theirs counts
+hosts            other machines that run teammates, and which of them a teammate runs on
 hooks            which hooks run at an event, and what their output means
 policy           permission rules, secrets and trusted files
 profiles         agent types, and the files that describe them

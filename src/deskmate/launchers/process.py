@@ -33,6 +33,8 @@ COMPLAINTS_CAP = 4096
 CORRUPT_EXIT = 4
 # Prefix of stderr lines of `deskmate play` that a person should read.
 _WARNING = b"deskmate: warning: "
+# The line on its stdin that asks a member to end after its step.
+FINISH = b"finish\n"
 _LOOKS = 6
 
 
@@ -42,7 +44,8 @@ class ProcessLauncher:
 
     `order`: returns the first line sent to its stdin.
     Secrets go there, never on the command line. `hear` gets every line of its stdout and must not raise. `sweep` ends
-    what the commands of a member left running, after its process has ended.
+    what the commands of a member left running, after its process has ended. `finishing`: once it is set, members end
+    after their step, and `play` returns.
     """
 
     place: Path
@@ -54,6 +57,7 @@ class ProcessLauncher:
     deskmate: Sequence[str] = DESKMATE
     silence_seconds: float = SILENCE_SECONDS
     grace_seconds: float = GRACE_SECONDS
+    finishing: anyio.Event | None = None
 
     async def play(self, name: str) -> None:
         """Run a member until it leaves. Raises PlayerFailed if its process ends before that, or is silent too long.
@@ -65,7 +69,7 @@ class ProcessLauncher:
             process = await self._start(name)
         player = _Player(name, process, self.hear)
         try:
-            silent = await player.follow(self.order(), self.silence_seconds, self.clock)
+            silent = await player.follow(self.order(), self.silence_seconds, self.clock, self.finishing)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process)
@@ -127,10 +131,12 @@ class _Player:
         words = " / ".join(line.strip() for line in lines[-3:] if line.strip())
         return f": {words}" if words else ""
 
-    async def follow(self, order: str, silence_seconds: float, clock: Clock) -> bool:
+    async def follow(
+        self, order: str, silence_seconds: float, clock: Clock, finishing: anyio.Event | None = None
+    ) -> bool:
         """Wait until the process has ended or was silent for too long. Return True if it was silent."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tell, order)
+            tasks.start_soon(self._tell, order, finishing)
             tasks.start_soon(self._await_end, tasks.cancel_scope)
             # Count short checks: if this process was suspended for a minute, that is not the other's silence.
             looks = 0
@@ -142,11 +148,14 @@ class _Player:
             return self._process.returncode is None
         return False
 
-    async def _tell(self, order: str) -> None:
+    async def _tell(self, order: str, finishing: anyio.Event | None) -> None:
         assert self._process.stdin is not None
         # If it has ended already, its exit status tells why.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._process.stdin.send(order.encode() + b"\n")
+            if finishing is not None:
+                await finishing.wait()
+                await self._process.stdin.send(FINISH)
 
     async def _await_end(self, scope: anyio.CancelScope) -> None:
         assert self._process.stdout is not None

@@ -8,6 +8,8 @@ transcript.
 from collections.abc import Callable
 from functools import partial
 
+import anyio
+
 from deskmate.core.agent.actions import Act, Action, Compact, EndRun, Park, Rest, Settle, Stop, Think
 from deskmate.core.agent.entries import Entry, Noticed, Started, SummaryRequested
 from deskmate.core.agent.rules.decide import decide
@@ -40,6 +42,7 @@ class Agent:
         self._resting: View | None = None
         self._seen: View | None = None
         self._listeners: list[Callable[[], None]] = []
+        self._finishing = False
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a listener each time the agent comes to rest. It must neither wait nor raise."""
@@ -87,10 +90,16 @@ class Agent:
         await self._work.transcript.record(Noticed(text=goal_set_text(goal), goal=goal))
         self._work.bell.ring()
 
-    async def play(self, *, until_rest: bool = False) -> Rest | Stop:
-        """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
+    async def play(self, *, until_rest: bool = False, finishing: anyio.Event | None = None) -> Rest | Stop:
+        """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended.
+
+        Once `finishing` is set, return after the step that runs then. The next process continues there.
+        """
         async with (work := self._work).tasks.open():
             work.tasks.start_soon(work.mail_watch.keep, work.transcript.memory.cursors)
+            if finishing is not None:
+                self._finishing = finishing.is_set()
+                work.tasks.start_soon(self._finish, finishing)
             try:
                 return await self._go_on(until_rest)
             except (StoreCorrupt, Conflict) as error:
@@ -99,8 +108,13 @@ class Agent:
             finally:
                 await tell_end(self._work, self._seen)
 
+    async def _finish(self, finishing: anyio.Event) -> None:
+        await finishing.wait()
+        self._finishing = True
+        self._work.bell.ring()
+
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
-        while True:
+        while not self._finishing:
             work = self._work = _in_current_team(self._work)
             starting = await listen(work)
             view = self._seen = await see(work, starting, ends_at_rest=until_rest)
@@ -121,6 +135,7 @@ class Agent:
             else:
                 if end is not None:
                     return end
+        return Rest()
 
     async def _do(self, action: Action, view: View) -> Rest | Stop | None:
         """Carry out an action. Return how the agent ended, if it did."""

@@ -1,6 +1,6 @@
 """What one agent is made with: its model, tools, workspace and prompt."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -30,7 +30,8 @@ class AgentParts:
     """What one agent is made with.
 
     `subagents`: makes the parts of a subagent, and its `Started`. `hires`: completes the description of a teammate
-    that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
+    that the agent wants, or raises if that teammate is not possible. `placing`: chooses its host, if there are
+    any. `teams`: opens and closes teams, for a lead.
     `rules`: the user's own permission rules, which apply in addition to the team's. `elsewhere`: what the same lead is
     made with in another of its teams. `tree`: the tree of a member that does not work in the folder of the user.
     `checkpoint`: saves the files of the workspace before the agent acts on this entry. The words say what the entry is,
@@ -51,6 +52,7 @@ class AgentParts:
     confined: bool = False
     subagents: "MakeSubagent | None" = None
     hires: Callable[[Joined], Joined] = lambda joined: joined
+    placing: Callable[[Joined], Awaitable[Joined]] | None = None
     teams: "LeadTeams | None" = None
     elsewhere: "Callable[[TeamState], AgentParts] | None" = None
     rules: tuple[PermissionRule, ...] = ()

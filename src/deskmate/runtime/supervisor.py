@@ -26,6 +26,7 @@ from deskmate.core.agent.rules.supervise import (
     Revive,
     Supervised,
     Tries,
+    Unplaced,
     ended,
     looked,
     started,
@@ -34,7 +35,7 @@ from deskmate.core.agent.rules.supervise import (
 from deskmate.core.log.names import mail
 from deskmate.core.team.roster_records import MemberParked, MemberWorking
 from deskmate.core.team.status import Left, Parked
-from deskmate.errors import Conflict, StoreCorrupt, StoreError
+from deskmate.errors import Conflict, NoHostFits, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.departure import give_back, leave
 from deskmate.runtime.events import Changed
@@ -150,6 +151,8 @@ class Supervisor:
         except StoreError:
             # An unreachable store stops the whole team.
             raise
+        except NoHostFits as error:
+            failure = Unplaced(error.message)
         except Exception as error:
             _LOG.exception("%s failed", self._name)
             failure = Crashed(f"{type(error).__name__}: {error!s:.300}")

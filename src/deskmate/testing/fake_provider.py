@@ -88,7 +88,8 @@ class FakeProvider:
 
     It reads the logs of the team whose agent asks, if they are on this machine. A prompt that breaks one of the
     promises K1 to K8 is answered, and is a complaint that is raised as Uninformed when the provider is closed.
-    `check=False`: nothing is checked. `models`: what it answers if it is asked for its models.
+    `check=False`: nothing is checked. `address`: where it listens. `models`: what it answers if it is asked for
+    its models.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class FakeProvider:
         faults: Plan = MappingProxyType({}),
         fragment: int = 16,
         port: int = 0,
+        address: str = "127.0.0.1",
         check: bool = True,
         models: Sequence[Mapping[str, Any]] = (),
     ) -> None:
@@ -117,7 +119,7 @@ class FakeProvider:
         self._logs = TeamLogs() if check else None
         self._uninformed: list[str] = []
         self._errors: list[Exception] = []
-        self._server = HttpServer(self._respond, port)
+        self._server = HttpServer(self._respond, port, address)
 
     async def __aenter__(self) -> Self:
         self.url = await self._server.start()

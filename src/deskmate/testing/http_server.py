@@ -49,15 +49,15 @@ Handler: TypeAlias = Callable[[HttpRequest], Response]
 class HttpServer:
     """Answers requests with a handler, from `start` to `close`."""
 
-    def __init__(self, handler: Handler, port: int = 0) -> None:
-        self._handler, self._port = handler, port
+    def __init__(self, handler: Handler, port: int = 0, address: str = "127.0.0.1") -> None:
+        self._handler, self._port, self._address = handler, port, address
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> str:
         """Start to listen and return the URL."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=_READ)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._accept, self._address, self._port, limit=_READ)
+        return f"http://{self._address}:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
         """Stop listening and cut every connection. Raises what a handler raised."""

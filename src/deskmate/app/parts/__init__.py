@@ -5,6 +5,7 @@ hook_parts       the hooks of a process, if there are any
 member_launchers  the ways to run a teammate
 provider_models  the model of a name, without retries, its limits, and whether it can be used
 mcp_servers      the MCP servers of a run: which are configured, and how each is reached
+server_parts      what depends on servers: MCP servers, and other machines
 server_check     an MCP server tried out, and its tools approved
 http_servers     MCP servers over HTTP, and the logins of the user at them
 web_tools        the tools for the web, if the settings give them

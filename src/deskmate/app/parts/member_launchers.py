@@ -1,13 +1,18 @@
 """The ways to run a teammate, by the name of the setting `launcher`."""
 
 from deskmate.app.build import TeamParts
+from deskmate.core.hosts.placement import HOST
 from deskmate.core.values import frozen
 from deskmate.ports import Launcher
 
 
 def launchers_of(team_parts: TeamParts) -> dict[str, Launcher]:
     """Return what runs the teammates of a team."""
-    return {"inline": team_parts, "process": _InProcesses(team_parts)}
+    found: dict[str, Launcher] = {"inline": team_parts, "process": _InProcesses(team_parts)}
+    if team_parts.hosts is None:
+        return found
+    local = found[team_parts.settings.launcher]
+    return {**found, HOST: team_parts.hosts.launcher(team_parts.team_state, local)}
 
 
 @frozen

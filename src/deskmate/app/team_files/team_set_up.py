@@ -3,10 +3,12 @@
 import hashlib
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from deskmate.app.run_request import RunRequest, Teammate
+from deskmate.core.hosts.placement import HOST
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.log.records import Damaged
 from deskmate.core.policy.permissions import Mode
@@ -15,9 +17,10 @@ from deskmate.core.profiles.agent_profiles import AgentProfile, profile_of
 from deskmate.core.team.messages import Plain, SentImage
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.task_fields import NewTask
-from deskmate.errors import BadInput, BadSettings
+from deskmate.errors import BadInput, BadSettings, Refused
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
+from deskmate.trust.chosen_engine import engine_at
 
 _FIRST_WORDS = f"{USER}:set-up"
 _LOG = logging.getLogger(__name__)
@@ -38,7 +41,7 @@ async def set_up(team_state: TeamState, request: RunRequest, place: Path) -> Non
         comes_back = request.goal and not request.described and not any(roster.here(name) for name in joined)
         if not joined or comes_back:
             wanted = _joined(teammate, names[len(joined)], team_state, request, profiles)
-            await team_state.roster.join(_placed(wanted, request, place))
+            await team_state.roster.join(await _placed(wanted, team_state, request, place))
     ids: dict[NewTask, int] = {}
     for task in request.tasks:
         same = sum(task_key(other) == task_key(task) for other in ids)
@@ -142,10 +145,19 @@ def _joined(
     )
 
 
-def _placed(joined: Joined, request: RunRequest, place: Path) -> Joined:
+async def _placed(joined: Joined, team_state: TeamState, request: RunRequest, place: Path) -> Joined:
     """Return a new teammate with where it works. One that a program adds works in the folder of the user."""
     if not request.described:
         return joined
+    if request.settings.store is not None:
+        # Imported here because only teams on a server have hosts.
+        from deskmate.app.hosts.team_hosts import TeamHosts
+
+        # If no host has a free slot, it runs here.
+        with suppress(Refused):
+            on_host = await TeamHosts(team_state, engine_at(place), request.settings.caps).placing(joined)
+            if on_host.launcher == HOST:
+                return on_host
     # Imported here because few teams need it.
     from deskmate.app.handover.tree_choice import placed
     from deskmate.config import environment

@@ -177,6 +177,8 @@ ROSTER = "roster"
 BOARD = "board"
 SPEND = "spend"
 SCHEDULE = "schedule"
+# The stream of a space, not of a team.
+HOSTS = "hosts"
 
 # The prefixes of the ids of background commands and subagents.
 COMMAND, SUBAGENT = "b", "a"
@@ -185,7 +187,7 @@ COMMAND, SUBAGENT = "b", "a"
 def split_stream(stream: str) -> tuple[str, str]:
     """Return a stream's kind and owner: `("mail", "bob")`, `("board", "")`; raise BadName for any other text."""
     kind, slash, owner = stream.partition("/")
-    if not slash and kind in (ROSTER, BOARD, SPEND, SCHEDULE):
+    if not slash and kind in (ROSTER, BOARD, SPEND, SCHEDULE, HOSTS):
         return kind, ""
     if slash and kind in ("mail", "log") and (_is_member(owner) or is_call(owner)):
         return kind, owner

@@ -20,6 +20,9 @@ from deskmate.core.team.roster_records import (
     MemberIdle,
     MemberLeft,
     MemberParked,
+    MemberPlaced,
+    MemberRecalled,
+    MemberReturned,
     MemberWaiting,
     MemberWorking,
     PolicySet,
@@ -40,7 +43,8 @@ class Member:
     `known`, `only_user`: as in `MemberParked`, while it is parked. `worked_in`: the record by which it last began to
     work. `reports`: by record, the words of its latest turns that had no other result. `verdict`: the answer to its
     latest plan, told in record `verdict_in`. `owes_plan`: it was spawned to plan first, and none of its plans is
-    approved yet. `base_tools`: its only tools for files and commands, None for all that its type allows.
+    approved yet. `base_tools`: its only tools for files and commands, None for all that its type allows. `host`: the
+    other machine that it runs on or was last placed on, in record `placed_in`. `recalled`, `returned`: how that ended.
     """
 
     name: str
@@ -66,6 +70,10 @@ class Member:
     verdict_in: int = 0
     owes_plan: bool = False
     base_tools: tuple[str, ...] | None = None
+    host: str = ""
+    placed_in: int = 0
+    recalled: bool = False
+    returned: MemberReturned | None = None
 
     def tools(self, *, planning: bool = False, delegate: bool = False) -> tuple[str, ...]:
         """Return the names of the tools it has, whatever its permissions."""
@@ -206,6 +214,10 @@ def refusal(roster: RosterState, event: Event) -> str | None:
             return _join_refusal(roster, name)
         case MemberWorking() | MemberIdle() | MemberWaiting() | MemberParked() | MemberLeft():
             return _status_refusal(roster, event.name)
+        case MemberPlaced(name=name) | MemberRecalled(name=name):
+            return _status_refusal(roster, name)
+        case MemberReturned(name=name, placed=placed):
+            return _status_refusal(roster, name) or _return_refusal(roster.members[name], placed)
         case PolicySet(by=by):
             return None if by in IN_CHARGE else f"'{by}' cannot change permissions. Ask the lead."
         case RosterLossAccepted(by=by, number=number):
@@ -230,6 +242,12 @@ def _status_refusal(roster: RosterState, name: str) -> str | None:
     if name not in roster.members:
         return f"'{name}' is not on the roster. Only members have a status."
     return None if roster.members[name].here else f"'{name}' has left. Nothing more is recorded about it."
+
+
+def _return_refusal(member: Member, placed: int) -> str | None:
+    # A host that was cut off does not know yet that the member was placed elsewhere.
+    is_current = member.placed_in == placed and member.returned is None
+    return None if is_current else f"'{member.name}' is not placed by record {placed} any more."
 
 
 def _accept_refusal(roster: RosterState, by: str, number: int) -> str | None:

@@ -20,8 +20,12 @@ from deskmate.core.team.roster_records import (
     MemberIdle,
     MemberLeft,
     MemberParked,
+    MemberPlaced,
+    MemberRecalled,
+    MemberReturned,
     MemberWaiting,
     MemberWorking,
+    PlaceRecord,
     PolicySet,
     RosterLossAccepted,
     StatusRecord,
@@ -93,6 +97,9 @@ def _apply(roster: RosterState, draft: _Draft, event: Event, number: int) -> Ros
             return _join(roster, draft, event, number)
         case PolicySet():
             return _permit(roster, draft, event)
+        case MemberPlaced() | MemberRecalled() | MemberReturned():
+            draft.members[event.name] = _with_place(draft.members[event.name], event, number)
+            return roster
         case RosterLossAccepted(number=accepted):
             draft.damaged.discard(accepted)
             return roster
@@ -117,6 +124,7 @@ def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> Ros
         worked_in=number,
         owes_plan=bool(event.plan),
         base_tools=event.tools,
+        host=event.first_host or "",
     )
     if event.mode:
         draft.modes[event.name] = event.mode
@@ -143,6 +151,18 @@ def _with_status(member: Member, event: StatusRecord | MemberLeft, number: int) 
             return replace(member, known=known or 0, only_user=bool(only_user))
         case MemberLeft(reason=reason, agreed=agreed):
             return replace(member, status=Left(reason, agreed), heard=event.heard)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _with_place(member: Member, event: PlaceRecord, number: int) -> Member:
+    match event:
+        case MemberPlaced(host=host):
+            return replace(member, host=host or "", placed_in=number, recalled=False, returned=None)
+        case MemberRecalled():
+            return replace(member, recalled=True)
+        case MemberReturned():
+            return replace(member, returned=event)
         case unreachable:
             assert_never(unreachable)
 

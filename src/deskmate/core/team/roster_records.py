@@ -77,7 +77,8 @@ class Joined(Fact):
     `plan`: it submits a plan first. `mode` is what it may do after that. `custom_type`: the name of its agent type, if
     a file described it. `instructions`, `tools`, `skills`, `colour` are from that file, so that it is not needed again.
     `isolation`: `own` if it works in its own copy of the repository. `shared_because`: why it has none, although it
-    would have got one.
+    would have got one. `host`, `labels`: on which other machine it must run, if it must. `first_host`: the one that
+    was chosen when it joined. With `launcher` host, it runs on hosts.
     """
 
     type: Literal["member_joined"] = "member_joined"
@@ -96,6 +97,9 @@ class Joined(Fact):
     launcher: str = "inline"
     isolation: str | None = None
     shared_because: str | None = None
+    host: str | None = None
+    labels: tuple[str, ...] | None = None
+    first_host: str | None = None
     at: float
     cause: str | None = None
 
@@ -168,6 +172,39 @@ class MemberLeft(Fact):
     at: float
 
 
+class MemberPlaced(Fact):
+    """The lead wants a teammate to run on a host, another machine. None: on its own machine."""
+
+    type: Literal["member_placed"] = "member_placed"
+    name: Name
+    host: str | None = None
+    at: float
+
+
+class MemberRecalled(Fact):
+    """The lead wants a teammate to run nowhere for now. Its host ends it, and says so with `member_returned`."""
+
+    type: Literal["member_recalled"] = "member_recalled"
+    name: Name
+    at: float
+
+
+class MemberReturned(Fact):
+    """A host does not run a teammate any more that was placed there with record `placed`, and that has not left.
+
+    `error`: what its process ended with. Without one, the host has no room for it, or was asked to end it.
+    `records_changed`: the process found that the member's records were truncated or changed.
+    """
+
+    type: Literal["member_returned"] = "member_returned"
+    name: Name
+    placed: int
+    error: str | None = None
+    records_changed: bool | None = None
+    at: float
+
+
+PlaceRecord = MemberPlaced | MemberRecalled | MemberReturned
 RestRecord = MemberIdle | MemberWaiting | MemberParked
 StatusRecord = MemberWorking | RestRecord
 
@@ -213,6 +250,7 @@ Event = (
     | MemberWaiting
     | MemberParked
     | MemberLeft
+    | PlaceRecord
     | PolicySet
     | RosterLossAccepted
 )
@@ -225,6 +263,9 @@ KINDS: tuple[type[Event], ...] = (
     MemberWaiting,
     MemberParked,
     MemberLeft,
+    MemberPlaced,
+    MemberRecalled,
+    MemberReturned,
     PolicySet,
     RosterLossAccepted,
 )

@@ -19,6 +19,7 @@ hooks             hooks and hooks test
 output            what the commands print
 rewind            going back to an earlier point
 stores            migrate: teams in another store
+hosts             host and hosts: teammates on other machines
 pages             web, export and telemetry: teams in a browser or a collector
 plain             the plain chat, line by line
 clock             schedule and daemon: work by the clock

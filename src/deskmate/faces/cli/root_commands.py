@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from deskmate.faces.cli import shell_completion
 from deskmate.faces.cli.clock.clock_commands import CLOCK_COMMANDS
+from deskmate.faces.cli.hosts.host_commands import HOST_COMMANDS
 from deskmate.faces.cli.pages.page_commands import PAGE_COMMANDS
 from deskmate.faces.cli.rewind.rewind_commands import REWIND_COMMANDS
 from deskmate.faces.cli.run_options import headless_options, mode_option, options, team_file_option
@@ -385,5 +386,5 @@ def play_lead(ctx: click.Context, /) -> int:
     return carry_out(ctx.meta["workspace"])
 
 
-for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *CLOCK_COMMANDS, *PAGE_COMMANDS, *STORE_COMMANDS):
+for command in (*TEAM_COMMANDS, *REWIND_COMMANDS, *CLOCK_COMMANDS, *PAGE_COMMANDS, *STORE_COMMANDS, *HOST_COMMANDS):
     deskmate.add_command(command)

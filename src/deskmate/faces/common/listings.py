@@ -11,7 +11,7 @@ from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import BoardState, Task
 from deskmate.faces.common.items.conflict_items import conflict_items
 from deskmate.faces.common.items.mail_items import MailItem, mail_items
-from deskmate.faces.common.items.member_items import MemberItem, role_of, status_text
+from deskmate.faces.common.items.member_items import MemberItem, member_status, role_of
 from deskmate.faces.common.items.task_items import TaskItem, TaskState, task_items, teammates_in
 from deskmate.faces.common.terminal_text import clean, cut, one_line
 from deskmate.faces.common.text_tables import Cell, CleanLine, Sheet, ago, named
@@ -32,7 +32,7 @@ def member_lines(team: str, items: Iterable[MemberItem], sheet: Sheet, now: floa
         [
             Cell(agent_id(item.member.name, team), item.member.colour or None),
             role_of(item.member),
-            status_text(item.member.status),
+            member_status(item.member),
             ago(now - item.member.status_at),
             f"#{item.task}" if item.task is not None else "",
             dollars(item.spent),

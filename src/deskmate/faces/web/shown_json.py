@@ -8,7 +8,7 @@ from deskmate.core.team.status import Left, status_word
 from deskmate.core.team.tasks import BoardState
 from deskmate.faces.common.items.conflict_items import conflict_items
 from deskmate.faces.common.items.mail_items import MailItem
-from deskmate.faces.common.items.member_items import MemberItem, member_items, role_of, status_text
+from deskmate.faces.common.items.member_items import MemberItem, member_items, member_status, role_of
 from deskmate.faces.common.items.question_items import QuestionItem
 from deskmate.faces.common.items.task_items import TaskItem, TaskState
 from deskmate.faces.common.items.transcript_items import (
@@ -65,7 +65,7 @@ def member_json(item: MemberItem) -> Shown:
         "role": role_of(member),
         "colour": member.colour,
         "state": status_word(member.status),
-        "status": status_text(member.status),
+        "status": member_status(member),
         "at": member.status_at,
         "here": not isinstance(member.status, Left),
         "own": member.isolated,

@@ -45,9 +45,11 @@ class StatusReporter:
         before = self._shown or self._recorded()
         again = before is not None and before.status == status
         is_told = again and self._shown is not None
+        # A lead on another machine waits for a status of who was placed on a host, also if it is the same again.
+        is_awaited = self._shown is None and self._is_placed
         self._shown = now
         # The roster first: a listener of the feed must find the status there.
-        if self._name and before != now:
+        if self._name and (before != now or is_awaited):
             await self._team_state.roster.status(self._record(self._name, status, again=again))
         if not is_told:
             self._team_state.feed.tell(Changed(self._transcript.name, status))
@@ -57,6 +59,12 @@ class StatusReporter:
             return None
         member = self._team_state.roster.state.members[self._name]
         return self._as_shown(member.status, member.heard, member.verdict)
+
+    @property
+    def _is_placed(self) -> bool:
+        """Whether it was placed somewhere since it last showed a status."""
+        member = self._team_state.roster.state.members.get(self._name or "")
+        return member is not None and member.placed_in > member.status_in
 
     def _as_shown(self, status: Status, heard: int, verdict: PlanVerdict | None) -> _Shown:
         match status:

@@ -14,6 +14,7 @@ from deskmate.core.team.roster_records import (
     Joined,
     MemberLeft,
     MemberParked,
+    PlaceRecord,
     PolicySet,
     RosterLossAccepted,
     StatusRecord,
@@ -80,6 +81,10 @@ class Roster:
         """Record that a member left, and how much mail it had heard. Raises Refused if it had left before."""
         at = self._writer.clock.timestamp()
         return await self._decide(MemberLeft(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
+
+    async def place(self, event: PlaceRecord) -> members.RosterState:
+        """Record where a member is to run, or that it does not run there any more. Raises Refused if outdated."""
+        return await self._decide(event)
 
     async def permit(self, policy: PolicySet) -> members.RosterState:
         """Change what is permitted. Raises Refused if the author may not."""

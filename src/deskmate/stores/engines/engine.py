@@ -124,6 +124,15 @@ class Engine(Protocol):
     def look(self, team: str, note: DamageNote) -> TeamLook:
         """Return a team for a person. `note` is told what cannot be read."""
 
+    def hosts(self, *, create: bool = False) -> TeamStore | None:
+        """Return the store with the hosts of all teams here. None if there are none, and without `create` never were.
+
+        Also None if other machines cannot reach the teams.
+        """
+
+    def host_seats(self) -> dict[str, str | None]:
+        """Return the seats of hosts that are or were held, with the holder's note or None."""
+
     def archive(self, team: str, at: float) -> str:
         """Put a team away and return its place. The next call continues one that was cut off."""
 

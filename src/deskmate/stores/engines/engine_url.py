@@ -1,7 +1,8 @@
 """The URLs of stores: our own options in them, and how they are shown."""
 
 from collections.abc import Collection
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 
 def parted_url(url: str, ours: Collection[str]) -> tuple[str, dict[str, str]]:
@@ -17,3 +18,11 @@ def shown_url(url: str) -> str:
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     return urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))
+
+
+def spaced_url(url: str, workspace: Path) -> str:
+    """Return a URL that names the space it is used for, which without the option is the path of the workspace."""
+    query = urlsplit(url).query
+    if dict(parse_qsl(query)).get("space"):
+        return url
+    return f"{url}{'&' if query else '?'}space={quote(str(workspace), safe='')}"

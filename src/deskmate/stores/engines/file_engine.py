@@ -85,6 +85,13 @@ class FileEngine:
         """Return a team for a person."""
         return FileLook(self._workspace, team, note)
 
+    def hosts(self, *, create: bool = False) -> None:
+        """Return None: other machines cannot reach these teams."""
+
+    def host_seats(self) -> dict[str, str | None]:
+        """Return nothing: there are no hosts."""
+        return {}
+
     def archive(self, team: str, at: float) -> str:
         """Move a team's folders to the archive, and return the new folder as seen from the workspace."""
         return str(archive.archive(self._workspace, team, at).relative_to(self._workspace))

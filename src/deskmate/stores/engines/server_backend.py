@@ -102,8 +102,8 @@ class Backend(Protocol):
     async def drop(self, team: ServerTeam, ticket: Ticket) -> None:
         """Free a seat, if the ticket has it."""
 
-    async def holders(self, team: ServerTeam) -> dict[str, str | None]:
-        """Return the seats that are or were held, with the holder's note or None."""
+    async def holders(self, team: ServerTeam, only: str | None = None) -> dict[str, str | None]:
+        """Return the seats that are or were held, with the holder's note or None. `only`: at most this one."""
 
     async def checks(self) -> list[Check]:
         """Check the server for `deskmate doctor`. Leaves no record."""

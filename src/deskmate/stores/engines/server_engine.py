@@ -27,6 +27,9 @@ from deskmate.stores.engines.server_look import ServerLook
 from deskmate.stores.engines.server_store import ServerStore
 from deskmate.stores.jsonl_store import TEAMS, keep_out_of_git
 
+# The hosts of a space are kept like a team. No team can have this name.
+HOSTS_TEAM = ".hosts"
+
 
 class ServerEngine:
     """The teams of one space of a server. It connects when it is used. `place`: its address as people may see it."""
@@ -90,6 +93,17 @@ class ServerEngine:
             raise UnsafeFolder(f"There is no team '{team}' in {self._place}", 'To start one, run: deskmate run "GOAL"')
         return ServerStore(self._thread, self._backend, there, self._hide_from_git)
 
+    def hosts(self, *, create: bool = False) -> ServerStore | None:
+        """Return the store with the hosts of this space. None if there never were any, unless it is to be created."""
+        backend = self._backend
+        there = self._thread.call(backend.create(HOSTS_TEAM) if create else backend.team(HOSTS_TEAM))
+        return ServerStore(self._thread, backend, there, lambda: None) if there else None
+
+    def host_seats(self) -> dict[str, str | None]:
+        """Return the seats of hosts that are or were held, with the holder's note or None."""
+        there = self._find(HOSTS_TEAM)
+        return self._thread.call(self._backend.holders(there)) if there else {}
+
     def _hide_from_git(self) -> None:
         """Keep what members leave in the workspace, such as blobs, out of commits."""
         try:
@@ -150,7 +164,7 @@ class ServerEngine:
         self._thread.close()
 
     def _all(self) -> list[ServerTeam]:
-        return self._thread.call(self._backend.teams())
+        return [team for team in self._thread.call(self._backend.teams()) if team.name != HOSTS_TEAM]
 
     def _find(self, team: str) -> ServerTeam | None:
         return self._thread.call(self._backend.team(team))

@@ -45,7 +45,7 @@ class ServerLook:
 
     def holder(self, member: str = LEAD) -> str | None:
         """Return the note of the process that holds a member's seat, or None if it is free."""
-        return self._holders().get(member)
+        return self._holders(member).get(member)
 
     def ends_before(self, stream: str) -> int:
         """Return 0: nothing but the server itself says how long a stream was."""
@@ -54,5 +54,5 @@ class ServerLook:
     def _streams(self) -> list[str]:
         return [] if self._team is None else list(self._thread.call(self._backend.ends(self._team)))
 
-    def _holders(self) -> dict[str, str | None]:
-        return {} if self._team is None else self._thread.call(self._backend.holders(self._team))
+    def _holders(self, only: str | None = None) -> dict[str, str | None]:
+        return {} if self._team is None else self._thread.call(self._backend.holders(self._team, only))

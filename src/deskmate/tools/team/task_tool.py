@@ -25,7 +25,7 @@ from deskmate.ports import Tool, ToolContext
 from deskmate.texts import text
 from deskmate.tools.tool_base import Arguments, Described
 
-_ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "isolation", "plan_mode_required")
+_ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "isolation", "plan_mode_required", "host", "labels")
 
 
 def _isolation(word: object) -> object:
@@ -51,6 +51,9 @@ class TaskToolArguments(Arguments):
     plan_mode_required: bool = Field(
         False, description="the teammate plans first, and works after you approve its plan"
     )
+    # Only a lead with hosts is told of these: see `with_hosts`.
+    host: SkipJsonSchema[str] = ""
+    labels: SkipJsonSchema[tuple[str, ...]] = ()
 
 
 class TaskTool(Described):
@@ -96,12 +99,14 @@ async def _spawn(arguments: TaskToolArguments, profile: AgentProfile, context: T
     joined = _joined(arguments, profile, context)
     member = await context.join(joined)
     first = "It plans first and submits its plan to you" if joined.plan else "It works now"
+    if member.host:
+        first += f", on host {member.host}. Its folder is on that machine"
     if member.isolated:
         first += (
             f", in its own copy of the repository. Its completed tasks are merged into the branch deskmate/{team}, "
             "and you are told when they are in your workspace too"
         )
-    elif why := _new_reason(member, context.roster):
+    elif not member.host and (why := _new_reason(member, context.roster)):
         first += f", in the folder of the user like you: it cannot have its own copy of the repository, because {why}"
     words = f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."
     return Result("\n".join(filter(None, [f"agent_id {agent_id(member.name, team)}", words, _advice(context)])))
@@ -134,6 +139,8 @@ def _joined(arguments: TaskToolArguments, profile: AgentProfile, context: ToolCo
         mode=_after_plan(mode, context),
         plan=True if plans else None,
         isolation=arguments.isolation or profile.isolation,
+        host=arguments.host or None,
+        labels=arguments.labels or None,
         at=time.time(),
         cause=context.call,
     )

@@ -44,7 +44,14 @@ class StartedLate:
     """The teammate was ended because it showed no status in time."""
 
 
-Failure: TypeAlias = Crashed | RecordsChanged | StartedLate
+@frozen
+class Unplaced:
+    """No other machine can run the teammate now."""
+
+    error: str
+
+
+Failure: TypeAlias = Crashed | RecordsChanged | StartedLate | Unplaced
 
 
 @frozen
@@ -207,6 +214,8 @@ def _failed(seen: Supervised) -> Deed | None:
             return GiveUp(f"{RECORDS_CHANGED}: {error}", only_user=True)
         case StartedLate():
             return _give_up(seen, f"it did not start within {START_SECONDS:.0f} s")
+        case Unplaced(error=error):
+            return _give_up(seen, error)
         case Crashed(error=error):
             times = len(seen.tries.crashes)
             reason = f"failed {times} times within a minute, the last time with {error}"

@@ -8,12 +8,13 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from deskmate.core.hosts.placement import is_active
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import status_detail, status_word
 from deskmate.faces.cli.output import json_output
-from deskmate.faces.common.items.member_items import status_text
+from deskmate.faces.common.items.member_items import member_status
 from deskmate.faces.common.items.task_items import TaskItem, task_items
 from deskmate.faces.common.listings import board_lines, cost_lines, dollars, inbox_lines, sandbox_of, teams_lines
 from deskmate.faces.common.terminal_text import one_line, width
@@ -58,7 +59,7 @@ def _fitting(name: str, parts: list[str], cells: int | None) -> str:
 
 
 def _member_row(team: SeenTeam, member: Member, now: float) -> list[Cell | str]:
-    status = status_text(member.status)
+    status = member_status(member)
     status = status if team.is_current(member) else f"was {status}"
     if team.away and member.name == LEAD:
         status = f"away, in {team.away}"
@@ -67,13 +68,14 @@ def _member_row(team: SeenTeam, member: Member, now: float) -> list[Cell | str]:
 
 
 def _team_fields(team: SeenTeam) -> Fields:
-    members = [
+    members: list[Fields] = [
         {"name": one.name, "kind": one.kind.value, "role": one.role, "colour": one.colour}
         | {
             "status": status_word(one.status),
             "detail": status_detail(one.status),
             "since": one.status_at,
             "current": team.is_current(one),
+            "host": one.host if is_active(one) else None,
         }
         for one in team.members
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from deskmate.core.hosts.placement import is_active
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Spending, Sum
 from deskmate.core.team.status import Status, status_detail, status_word
@@ -45,6 +46,12 @@ def status_text(status: Status) -> str:
     """Return what a member is doing, and why if that is known."""
     word, detail = status_word(status), status_detail(status)
     return f"{word}: {detail}" if detail else word
+
+
+def member_status(member: Member) -> str:
+    """Return what a member is doing, and on which host if it runs on one."""
+    text = status_text(member.status)
+    return f"{text}, on {member.host}" if is_active(member) else text
 
 
 def role_of(member: Member) -> str:

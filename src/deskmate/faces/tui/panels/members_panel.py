@@ -17,7 +17,7 @@ from deskmate.app.sessions.team_session import TeamSession
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.status import Idle, Left, Parked, Status, Waiting, Working, status_word
-from deskmate.faces.common.items.member_items import MemberItem, role_of, session_items, status_text
+from deskmate.faces.common.items.member_items import MemberItem, member_status, role_of, session_items
 from deskmate.faces.common.terminal_text import cut, cut_middle, width
 from deskmate.faces.common.text_tables import ago, clock
 from deskmate.faces.tui.drawing.item_painter import style_of
@@ -120,7 +120,7 @@ class Members(ScrollView, can_focus=True):
         head.append(name, style_of(member.name, {member.name: member.colour}))
         room = cells - head.cell_len - len(right)
         # The line below has what a member is doing, if there is one.
-        told = doing if doing and self._each == 1 else words(status_text(member.status))
+        told = doing if doing and self._each == 1 else words(member_status(member))
         when = "" if doing and self._each == 1 else f" {_in_minutes(self._now - member.status_at)}"
         if isinstance(member.status, Working) and self._each == 2:
             # The mark says it.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD
 from deskmate.core.policy.host_access import judge_host, may_open
 from deskmate.core.policy.permissions import Mode, PermissionRule, Verdict
 from deskmate.core.policy.redaction import Redaction
@@ -111,6 +112,10 @@ class CallContext:
         """Add a teammate."""
         if self.memory.dismissed or self.memory.dismissed_at_home:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
+        if self.parts.placing is not None:
+            joined = await self.parts.placing(joined)
+        elif joined.labels or joined.host not in (None, LEAD):
+            raise Refused("No other machine can run teammates of this team", "Leave host and labels out.")
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
     async def found(self, name: str, description: str) -> None:

@@ -244,9 +244,9 @@ class NatsBackend:
         tickets = self._lost.setdefault(team.id, [])
         tickets[:] = [one for one in tickets if one is not ticket]
 
-    async def holders(self, team: ServerTeam) -> dict[str, str | None]:
-        """Return the seats that are or were held, with the holder's note or None."""
-        return await self._client.patiently(self._of(team)[1].holders)
+    async def holders(self, team: ServerTeam, only: str | None = None) -> dict[str, str | None]:
+        """Return the seats that are or were held, with the holder's note or None. `only`: at most this one."""
+        return await self._client.patiently(lambda: self._of(team)[1].holders(only))
 
     async def checks(self) -> list[Check]:
         """Check the servers for `deskmate doctor`."""

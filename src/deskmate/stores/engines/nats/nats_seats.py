@@ -151,9 +151,9 @@ class NatsSeats:
         self._freed.set()
         self._freed = asyncio.Event()
 
-    async def holders(self) -> dict[str, str | None]:
-        """Return the seats that are or were held, with the holder's note or None."""
-        wanted = {"subjects_filter": f"deskmate.{self._team}.seat.>"}
+    async def holders(self, only: str | None = None) -> dict[str, str | None]:
+        """Return the seats that are or were held, with the holder's note or None. `only`: at most this one."""
+        wanted = {"subjects_filter": self._subject(only) if only else f"deskmate.{self._team}.seat.>"}
         info = await self._client.ask(f"STREAM.INFO.{self._name}", wanted)
         found = dict[str, str | None]()
         for subject in sorted(info["state"].get("subjects") or ()):

@@ -248,15 +248,16 @@ class PostgresBackend:
         """Free a seat, if the ticket has it."""
         await self._session.drop(int(team.id), ticket)
 
-    async def holders(self, team: ServerTeam) -> dict[str, str | None]:
-        """Return the seats that are or were held, with the holder's note or None."""
+    async def holders(self, team: ServerTeam, only: str | None = None) -> dict[str, str | None]:
+        """Return the seats that are or were held, with the holder's note or None. `only`: at most this one."""
         rows = await self._rows(
             "SELECT name, note, EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted"
             " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
             " AND l.classid::bigint = $2 AND l.objid::bigint = s.id AND l.objsubid = 2) AS held"
-            " FROM deskmate.seat s WHERE team = $1 AND epoch > 0 ORDER BY name",
+            " FROM deskmate.seat s WHERE team = $1 AND epoch > 0 AND ($3::text IS NULL OR name = $3) ORDER BY name",
             int(team.id),
             SEAT,
+            only,
         )
         return {row["name"]: row["note"] if row["held"] else None for row in rows}
 
