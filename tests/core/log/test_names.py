@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from deskmate.core.log.names import (
     RESERVED,
     agent_id,
+    chunks_of,
+    code_of,
     call_id,
     confusion,
     is_call,
@@ -282,6 +284,9 @@ def test_a_member_of_another_team_cannot_be_addressed(address: str) -> None:
         (mail("user"), ("mail", "user")),
         (mail("lead:3.0"), ("mail", "lead:3.0")),
         (log("lead:3.0"), ("log", "lead:3.0")),
+        ("code", ("code", "")),
+        (code_of("bob"), ("code", "bob")),
+        (chunks_of("0a" * 32, 12), ("chunks", f"{'0a' * 32}-12")),
     ],
 )
 def test_a_stream_is_split_into_its_kind_and_whose_it_is(stream: str, parts: tuple[str, str]) -> None:
@@ -306,6 +311,12 @@ def test_a_stream_is_split_into_its_kind_and_whose_it_is(stream: str, parts: tup
         "/bob",
         "Roster",
         "roster\n",
+        "code/lead:3.0",
+        "chunks",
+        "chunks/bob",
+        f"chunks/{'0A' * 32}-0",
+        f"chunks/{'0a' * 32}-00",
+        f"chunks/{'0a' * 32}-0/../x",
         *(f"mail/{name}" for name in BAD if name != "a:1.0"),
     ],
     ids=ascii,
