@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from deskmate.core.log.facts import Foreign
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, SHARED, USER, log, mail
+from deskmate.core.log.names import LEAD, ROSTER, SHARED, USER, log, mail
 from deskmate.core.log.records import Damaged, Item, Json, Record
 from deskmate.core.team.members import EMPTY, RosterState
 from deskmate.core.team.messages import Broadcast, Plain, read_envelope

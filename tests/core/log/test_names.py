@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from deskmate.core.log.names import (
     RESERVED,
     agent_id,
+    call_id,
     chunks_of,
     code_of,
-    call_id,
     confusion,
     is_call,
     known_name,

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.core.travel.code_records import (
     EMPTY,
@@ -18,7 +19,6 @@ from deskmate.core.travel.code_records import (
     fold,
     read_code_event,
 )
-from deskmate.core.log.facts import Foreign
 
 A, B = "a" * 40, "b" * 40
 SENT = BundleSent(tip=A, payload=Payload(sha256="0" * 64, size=3), at=1.0)
@@ -36,8 +36,9 @@ def test_the_branch_is_where_it_was_said_to_be_last() -> None:
 
 
 def test_an_answer_is_for_one_wish_of_one_member() -> None:
-    ready, refused = CodeReady(member="ann", wanted=3, tip=A, at=1.0), CodeRefused(
-        member="bob", wanted=1, reason="too large", at=2.0
+    ready, refused = (
+        CodeReady(member="ann", wanted=3, tip=A, at=1.0),
+        CodeRefused(member="bob", wanted=1, reason="too large", at=2.0),
     )
     state = after(ready, refused)
     assert state.answer("ann", 3) == ready

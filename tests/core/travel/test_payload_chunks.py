@@ -48,9 +48,7 @@ class Streams:
         while most and (step := next_chunk(at, len(data), chunk_bytes, chunks_a_stream)):
             size, more = step
             stream = self.parts.setdefault(at.part, [])
-            stream.append(
-                Record(len(stream) + 1, chunk_of(at, data[at.size : at.size + size], more=more).body())
-            )
+            stream.append(Record(len(stream) + 1, chunk_of(at, data[at.size : at.size + size], more=more).body()))
             _, at = self.read(payload_of(data), at)
             most -= 1
 
@@ -108,11 +106,11 @@ def test_the_largest_chunk_fits_into_a_record() -> None:
     ids=repr,
 )
 def test_what_is_no_chunk_or_does_not_follow_is_refused(bad: Item) -> None:
-    first = Record(1, chunk_of(START, b"0123", more=False).body())
+    items: list[Item] = [Record(1, chunk_of(START, b"0123", more=False).body()), bad]
     with pytest.raises(ToolError):
-        taken(payload_of(b"0123456789"), START, [first, bad])
+        taken(payload_of(b"0123456789"), START, items)
 
 
 def test_an_append_that_never_finished_is_skipped() -> None:
-    items = [Damaged(1, "torn", "x", "y"), Record(2, chunk_of(START, b"01", more=False).body())]
+    items: list[Item] = [Damaged(1, "torn", "x", "y"), Record(2, chunk_of(START, b"01", more=False).body())]
     assert taken(payload_of(b"01"), START, items) == ([b"01"], ChunkPosition(0, 2, 1, 2))

@@ -21,6 +21,8 @@ from deskmate.errors import ToolError
 
 # As text, this and its record fit into the 512 KiB of a record, and into a message of NATS.
 CHUNK_BYTES = 360_000
+# More is not sent: a store keeps every record.
+MOST_SENT = 200_000_000
 # What a reader has in memory at once is at most one stream.
 CHUNKS_A_STREAM = 32
 

@@ -59,7 +59,11 @@ class TeamTrees:
 
     async def make(self, member: str, workspace: Workspace) -> None:
         """Make the tree of a member, unless it exists. `workspace`: that of the lead, where the branch begins."""
-        await to_thread.run_sync(self._create, member, await self.begin(workspace), self._setup.sparse)
+        await to_thread.run_sync(self.make_at, member, await self.begin(workspace))
+
+    def make_at(self, member: str, commit: str) -> None:
+        """Make the tree of a member at a commit, unless it exists."""
+        self._create(member, commit, self._setup.sparse)
 
     async def set_up(self, member: str) -> str:
         """Run the user's setup command in the tree of a member, once. Return what the member must know, or nothing."""

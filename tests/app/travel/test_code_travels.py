@@ -1,0 +1,193 @@
+"""Code gets to machines without the repository and back, over the store alone."""
+
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.log.names import CODE
+from deskmate.core.log.records import Record
+from deskmate.errors import ToolError
+from deskmate.stores.memory_store import MemoryStore
+from tests.app.travel.travel_desk import Host, LeadMachine, complete, found, git
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_two_machines_get_the_code_and_their_work_comes_back(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann", "bob")
+    lead = LeadMachine(tmp_path / "lead", store)
+    (lead.root / "draft.txt").write_text("not committed\n")
+    one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
+    async with lead.running():
+        anns, ann = await one.tree("ann")
+        bobs, bob = await two.tree("bob")
+        assert (anns / "draft.txt").read_text() == "not committed\n"
+        assert (bobs / "shared.txt").read_text() == (lead.root / "shared.txt").read_text()
+        (anns / "ann.txt").write_text("ann\n")
+        (bobs / "bob.txt").write_text("bob\n")
+        done = await complete(one, "ann", ann)
+        assert (await complete(two, "bob", bob)).merged
+        assert done.merged
+        assert (bobs / "ann.txt").read_text() == "ann\n", "its tree moved to the merge"
+    assert {"ann.txt", "bob.txt", "draft.txt", "shared.txt"} <= lead.files().keys()
+    assert git(lead.root, "status", "--porcelain", "--", "*.txt") == "?? draft.txt"
+
+
+async def test_a_conflict_comes_back_with_its_markers_and_can_be_resolved(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann", "bob")
+    lead = LeadMachine(tmp_path / "lead", store)
+    one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
+    async with lead.running():
+        anns, ann = await one.tree("ann")
+        bobs, bob = await two.tree("bob")
+        for root, name in ((anns, "ann"), (bobs, "bob")):
+            text = (root / "shared.txt").read_text()
+            (root / "shared.txt").write_text(text.replace("line 3\n", f"line 3 of {name}\n"))
+        assert (await complete(one, "ann", ann)).merged
+        task = await complete(two, "bob", bob)
+        assert "shared.txt" in (task.returned or "")
+        text = (bobs / "shared.txt").read_text()
+        assert "<<<<<<<" in text
+        assert "line 3 of ann" in text
+        (bobs / "shared.txt").write_text(
+            text.partition("<<<<<<<")[0] + "line 3 of both\n" + text.rpartition("line 4")[2]
+        )
+        assert (await complete(two, "bob", bob, task=task)).merged
+    assert "line 3 of both" in lead.files()["shared.txt"]
+
+
+async def test_a_check_that_fails_on_the_merged_files_comes_back(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    async with lead.running(check="test ! -e bad.txt"):
+        root, tree = await host.tree("ann")
+        (root / "bad.txt").write_text("bad\n")
+        task = await complete(host, "ann", tree)
+        assert "check" in (task.returned or "")
+        (root / "bad.txt").unlink()
+        (root / "good.txt").write_text("good\n")
+        assert (await complete(host, "ann", tree, task=task)).merged
+    assert "bad.txt" not in lead.files()
+
+
+def sizes(store: MemoryStore, prefix: str) -> int:
+    return sum(len(records) for name, records in store._streams.items() if name.startswith(prefix))
+
+
+async def test_machines_with_the_same_base_do_not_make_it_travel_twice(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann", "bob", "carol")
+    lead = LeadMachine(tmp_path / "lead", store)
+    one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
+    async with lead.running():
+        await one.tree("ann")
+        sent = sizes(store, "chunks/")
+        await two.tree("bob")
+        await two.tree("carol")
+    assert sizes(store, "chunks/") == sent == 1
+
+
+async def test_a_machine_that_has_the_code_of_an_earlier_team_gets_only_what_is_new(tmp_path: Path) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    for store in (first, second):
+        await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", first), Host(tmp_path / "one", first)
+    (lead.root / "large.bin").write_bytes(bytes(i * 7919 % 251 for i in range(200_000)))
+    git(lead.root, "add", "-A")
+    git(lead.root, "commit", "-qm", "Large")
+    async with lead.running():
+        await host.tree("ann")
+    (lead.root / "small.txt").write_text("small\n")
+    git(lead.root, "add", "-A")
+    git(lead.root, "commit", "-qm", "Small")
+    git(lead.root, "branch", "-D", "deskmate/main")
+    later, there = LeadMachine(tmp_path / "lead", second), Host(tmp_path / "one", second)
+    # The trees of the first team are gone, its commits are not.
+    async with later.running():
+        git(there.clone(), "update-ref", "-d", "refs/deskmate/teams/main/trees/ann")
+        for tree in (tmp_path / "one/state/trees").glob("*/main/ann"):
+            tree.rename(tmp_path / "old")
+        root, _ = await there.tree("ann")
+    assert (root / "small.txt").read_text() == "small\n"
+    sent = [record.body for record in await second.read(CODE) if isinstance(record, Record)]
+    [bundle] = [body for body in sent if body["type"] == "bundle_sent"]
+    assert bundle["needs"] == [git(lead.root, "rev-parse", "trunk~1")]
+    assert bundle["payload"]["size"] < 1000  # type: ignore[index]
+
+
+async def test_only_listed_ignored_files_travel(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann", "bob")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    (lead.root / "db.secret").write_text("password\n")
+    (lead.root / "other.secret").write_text("never\n")
+    (lead.root / "build").mkdir()
+    (lead.root / "build/run.sh").write_text("#!/bin/sh\n")
+    (lead.root / "build/run.sh").chmod(0o755)
+    (lead.root / ".worktreeinclude").write_text("db.secret\n/build/run.sh\n")
+    async with lead.running():
+        root, _ = await host.tree("ann")
+        assert (root / "db.secret").read_text() == "password\n"
+        assert (root / "build/run.sh").stat().st_mode & 0o777 == 0o755
+        assert not (root / "other.secret").exists()
+        assert git(root, "status", "--porcelain") == ""
+        everything = b"".join(path.read_bytes() for path in host.folder.rglob("*") if path.is_file())
+        assert b"never\n" not in everything
+        (lead.root / ".worktreeinclude").unlink()
+        other, _ = await host.tree("bob")
+        assert not (other / "db.secret").exists()
+    assert "db.secret" not in lead.files()
+
+
+@pytest.mark.parametrize("name", ["ann"])
+async def test_work_that_was_returned_is_there_after_a_move_to_another_machine(tmp_path: Path, name: str) -> None:
+    store = MemoryStore()
+    await found(store, name)
+    lead = LeadMachine(tmp_path / "lead", store)
+    one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
+    async with lead.running(check="test ! -e bad.txt"):
+        root, tree = await one.tree(name)
+        (root / "bad.txt").write_text("bad\n")
+        (root / "good.txt").write_text("good\n")
+        task = await complete(one, name, tree)
+        assert task.returned
+        moved, tree = await two.tree(name)
+        assert (moved / "good.txt").read_text() == "good\n"
+        (moved / "bad.txt").unlink()
+        assert (await complete(two, name, tree, task=task)).merged
+    assert "good.txt" in lead.files()
+
+
+async def test_a_teammate_on_the_machine_of_the_lead_works_beside_one_elsewhere(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann", "bob")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    async with lead.running():
+        root, tree = await host.tree("ann")
+        await lead.trees.make("bob", lead.workspace())
+        workspace, local = lead.trees.of("bob")
+        (Path(workspace.root) / "bob.txt").write_text("bob\n")
+        (root / "ann.txt").write_text("ann\n")
+        here = Host(tmp_path / "unused", store)
+        assert (await complete(here, "bob", local)).merged
+        assert (await complete(host, "ann", tree)).merged
+        assert (root / "bob.txt").exists()
+    assert {"ann.txt", "bob.txt"} <= lead.files().keys()
+
+
+async def test_a_repository_that_cannot_be_sent_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    monkeypatch.setattr("deskmate.workspace.trees.travel.code_bundles.MOST_SENT", 100)
+    async with lead.running():
+        with pytest.raises(ToolError, match="at most"):
+            await host.tree("ann")
+        monkeypatch.undo()
+        root, _ = await host.tree("ann")
+    assert (root / "shared.txt").exists()
