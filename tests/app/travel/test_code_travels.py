@@ -142,22 +142,21 @@ async def test_only_listed_ignored_files_travel(tmp_path: Path) -> None:
     assert "db.secret" not in lead.files()
 
 
-@pytest.mark.parametrize("name", ["ann"])
-async def test_work_that_was_returned_is_there_after_a_move_to_another_machine(tmp_path: Path, name: str) -> None:
+async def test_work_that_was_returned_is_there_after_a_move_to_another_machine(tmp_path: Path) -> None:
     store = MemoryStore()
-    await found(store, name)
+    await found(store, "ann")
     lead = LeadMachine(tmp_path / "lead", store)
     one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
     async with lead.running(check="test ! -e bad.txt"):
-        root, tree = await one.tree(name)
+        root, tree = await one.tree("ann")
         (root / "bad.txt").write_text("bad\n")
         (root / "good.txt").write_text("good\n")
-        task = await complete(one, name, tree)
+        task = await complete(one, "ann", tree)
         assert task.returned
-        moved, tree = await two.tree(name)
+        moved, tree = await two.tree("ann")
         assert (moved / "good.txt").read_text() == "good\n"
         (moved / "bad.txt").unlink()
-        assert (await complete(two, name, tree, task=task)).merged
+        assert (await complete(two, "ann", tree, task=task)).merged
     assert "good.txt" in lead.files()
 
 
@@ -191,3 +190,25 @@ async def test_a_repository_that_cannot_be_sent_is_refused_with_the_reason(
         monkeypatch.undo()
         root, _ = await host.tree("ann")
     assert (root / "shared.txt").exists()
+
+
+async def test_returned_work_moves_with_its_member_to_the_machine_of_the_lead_and_away_again(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead = LeadMachine(tmp_path / "lead", store)
+    one, two = Host(tmp_path / "one", store), Host(tmp_path / "two", store)
+    async with lead.running(check="test ! -e bad.txt"):
+        root, tree = await one.tree("ann")
+        (root / "bad.txt").write_text("bad\n")
+        task = await complete(one, "ann", tree)
+        await lead.trees.make("ann", lead.workspace())
+        workspace, local = lead.trees.of("ann")
+        assert (Path(workspace.root) / "bad.txt").exists()
+        (Path(workspace.root) / "second.txt").write_text("second\n")
+        task = await complete(one, "ann", local, task=task)
+        assert task.returned
+        moved, tree = await two.tree("ann")
+        assert (moved / "second.txt").exists()
+        (moved / "bad.txt").unlink()
+        assert (await complete(two, "ann", tree, task=task)).merged
+    assert "second.txt" in lead.files()

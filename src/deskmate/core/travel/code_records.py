@@ -60,12 +60,16 @@ class BranchAt(Fact):
 
 
 class CodeReady(Fact):
-    """What a member wanted is there. `wanted`: the record in its stream. `files`: ignored files that trees have."""
+    """What a member wanted is there. `wanted`: the record in its stream. `files`: ignored files that trees have.
+
+    `own`: what the member last offered, if that is not merged.
+    """
 
     type: Literal["code_ready"] = "code_ready"
     member: str
     wanted: StrictInt
     tip: Commit
+    own: Commit | None = None
     files: Payload | None = None
     at: float
 

@@ -6,6 +6,7 @@ bundle says, and the queue merges it as it merges work from a tree on this machi
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 import anyio
@@ -73,17 +74,30 @@ class LeadCode:
                 tip = await self._branch.begin()
                 # First for those that have the branch as it was.
                 await self._publish(tip)
-                bundles, has = (await self._exchange.of_lead()).bundles, wanted.wish.has if wanted.wish else ()
-                if not is_reached(bundles, has, tip):
-                    needs = await to_thread.run_sync(self._exchange.bundles.bases, tip, has)
-                    if tip not in needs:
-                        await self._exchange.send_bundle(CODE, tip, needs)
+                await self._send(tip, wanted.wish.has if wanted.wish else ())
+                own = await self._own_work(member, tip)
                 files = await self._send_files()
-                answer = CodeReady(member=member, wanted=wanted.wanted, tip=tip, files=files, at=at)
+                answer = CodeReady(member=member, wanted=wanted.wanted, tip=tip, own=own, files=files, at=at)
             except ToolError as error:
                 answer = CodeRefused(member=member, wanted=wanted.wanted, reason=str(error), at=at)
                 _LOG.warning("The code could not be sent to '%s': %s", member, error)
             await self._exchange.say(CODE, answer)
+
+    async def _send(self, tip: str, has: Sequence[str]) -> None:
+        """Send a commit to those that have others, unless bundles that were sent before are enough."""
+        if not is_reached((await self._exchange.of_lead()).bundles, has, tip):
+            needs = await to_thread.run_sync(self._exchange.bundles.bases, tip, has)
+            # Nothing is new if it is before a commit that they have.
+            if tip not in needs:
+                await self._exchange.send_bundle(CODE, tip, needs)
+
+    async def _own_work(self, member: str, tip: str) -> str | None:
+        """Send what a member last offered, if that is not merged. It may come from another machine."""
+        own = await to_thread.run_sync(self._branch.kept, f"offers/{member}")
+        if own is None or await to_thread.run_sync(self._exchange.bundles.is_in, own, tip):
+            return None
+        await self._send(own, [tip])
+        return own
 
     async def _send_files(self) -> Payload | None:
         files = await to_thread.run_sync(self._branch.files)
@@ -104,11 +118,7 @@ class LeadCode:
         state = await self._exchange.of_lead()
         if state.tip is None or state.tip == tip or not await self._somebody_is_away():
             return
-        if not is_reached(state.bundles, [state.tip], tip):
-            needs = await to_thread.run_sync(self._exchange.bundles.bases, tip, [state.tip])
-            # Nothing is new if the branch is at a commit that was in it before.
-            if tip not in needs:
-                await self._exchange.send_bundle(CODE, tip, needs)
+        await self._send(tip, [state.tip])
         await self._exchange.say(CODE, BranchAt(tip=tip, at=self._exchange.writer.clock.timestamp()))
 
     async def _somebody_is_away(self) -> bool:

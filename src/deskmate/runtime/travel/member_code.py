@@ -60,7 +60,7 @@ class MemberCode:
                 await to_thread.run_sync(self._clone.include, ready.files, archive.path if archive else None)
                 if archive:
                     archive.discard()
-            return await self._own_work(ready.tip) or ready.tip
+            return await self._own_work(ready) or ready.tip
 
     async def _answer(self) -> CodeReady:
         """Ask the lead for the branch, and wait until it has sent it. A question without an answer is not repeated."""
@@ -77,18 +77,27 @@ class MemberCode:
             raise ToolError(answer.reason)
         return answer
 
-    async def _own_work(self, tip: str) -> str | None:
+    async def _own_work(self, ready: CodeReady) -> str | None:
+        """Return what this member last sent or offered, if that is not merged."""
         sent = (await self._exchange.of(self._me)).bundles
-        if not sent:
-            return None
-        last = sent[-1].tip
+        last = ready.own
 
         def keep(commit: str) -> None:
             self._clone.keep(f"offers/{self._me}", commit)
 
-        await self._exchange.bring(sent, last, keep)
+        if ready.own:
+            await self._exchange.bring((await self._exchange.of_lead()).bundles, ready.own, keep)
+        if sent:
+            await self._exchange.bring(sent, sent[-1].tip, keep)
+            # The lead may not have seen it yet.
+            last = ready.own if ready.own and await self._is_in(sent[-1].tip, ready.own) else sent[-1].tip
+        if last is None or await self._is_in(last, ready.tip):
+            return None
         await to_thread.run_sync(keep, last)
-        return None if await to_thread.run_sync(self._exchange.bundles.is_in, last, tip) else last
+        return last
+
+    async def _is_in(self, commit: str, other: str) -> bool:
+        return await to_thread.run_sync(self._exchange.bundles.is_in, commit, other)
 
     async def sync(self) -> str:
         """Bring the branch of the team to where the lead last said it is. Return that commit."""
@@ -105,11 +114,11 @@ class MemberCode:
 
     async def send(self, commit: str) -> None:
         """Send the work that a commit has, unless the lead has it. Raises ToolError if it is too large."""
-        tip, bundles = await self.sync(), self._exchange.bundles
+        tip = await self.sync()
         sent = [bundle.tip for bundle in (await self._exchange.of(self._me)).bundles]
-        if commit in sent or await to_thread.run_sync(bundles.is_in, commit, tip):
+        if commit in sent or await self._is_in(commit, tip):
             return
-        needs = await to_thread.run_sync(bundles.bases, commit, [tip, *sent[-1:]])
+        needs = await to_thread.run_sync(self._exchange.bundles.bases, commit, [tip, *sent[-1:]])
         await self._exchange.send_bundle(code_of(self._me), commit, needs)
 
 
