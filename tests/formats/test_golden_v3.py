@@ -8,6 +8,7 @@ import pytest
 
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.names import chunks_of
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
@@ -16,12 +17,27 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.open_questions import read_mail
 from deskmate.core.team.tasks import TaskStatus
+from deskmate.core.travel import code_records
+from deskmate.core.travel.code_routes import route
+from deskmate.core.travel.payload_chunks import START, taken
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import GIVEN, HERE, LEAD, MEETS, QUESTION, QUESTIONS, REFUSED, STREAMS, files
+from tests.formats.make_v3 import (
+    GIVEN,
+    HERE,
+    LEAD,
+    MEETS,
+    QUESTION,
+    QUESTIONS,
+    REFUSED,
+    SENT,
+    SENT_FILE,
+    STREAMS,
+    files,
+)
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -100,6 +116,21 @@ async def test_a_task_still_has_the_commit_that_its_work_was_merged_in(store: Js
 
 async def test_a_board_still_knows_where_work_meets(store: JsonlStore) -> None:
     assert fold(tasks.EMPTY, await store.read("board")).overlaps == {MEETS: 7}
+
+
+async def test_code_on_its_way_is_still_found_and_put_together(store: JsonlStore) -> None:
+    said = code_records.fold(code_records.EMPTY, await store.read("code"))
+    found = route(said.bundles, frozenset(), said.tip or "")
+    assert found == said.bundles
+    data, at = b"", START
+    while at.size < SENT.size:
+        pieces, at = taken(SENT, at, await store.read(chunks_of(SENT.sha256, at.part), at.number))
+        data += b"".join(pieces)
+    assert data == SENT_FILE
+    own = code_records.fold(code_records.EMPTY, await store.read("code/alice"))
+    answer = said.answer("alice", own.wanted)
+    assert isinstance(answer, code_records.CodeReady)
+    assert answer.own == own.bundles[-1].tip
 
 
 def _remembered() -> Memory:
