@@ -195,10 +195,8 @@ class TeamParts:
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
-        hooks = merge_hooks_of(self.team_state, self.hooks)
-        trees = TreeWatch(
-            self.team_state, lambda: self.trees.keepers(self.team_state, self._trees, hooks, self.workspace)
-        )
+        state, hooks = self.team_state, merge_hooks_of(self.team_state, self.hooks)
+        trees = TreeWatch(state, lambda: self.trees.keepers(state, self._trees, hooks, self.workspace))
         # Schedules belong to the first team of a lead.
         is_first = self.teams is not None and self.teams.first is self.team_state
         return (trees, ScheduleWatch(self.team_state)) if is_first else (trees,)
