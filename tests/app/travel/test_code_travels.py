@@ -1,5 +1,9 @@
 """Code gets to machines without the repository and back, over the store alone."""
 
+import base64
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -7,14 +11,32 @@ import pytest
 from deskmate.core.log.names import CODE
 from deskmate.core.log.records import Record
 from deskmate.errors import ToolError
+from deskmate.ports import Store
+from deskmate.stores.engines.engine_table import engine_of
 from deskmate.stores.memory_store import MemoryStore
 from tests.app.travel.travel_desk import Host, LeadMachine, complete, found, git
+from tests.servers.nats_nodes import nats_server, nats_url
+from tests.servers.postgres import postgres_server, postgres_url
 
-pytestmark = pytest.mark.anyio
+__all__ = ["nats_server", "nats_url", "postgres_server", "postgres_url"]
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("travel")]
 
 
-async def test_two_machines_get_the_code_and_their_work_comes_back(tmp_path: Path) -> None:
-    store = MemoryStore()
+@pytest.fixture(params=["memory", "files", "postgres", "nats"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A team in each kind of store."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    url = None if request.param == "files" else str(request.getfixturevalue(f"{request.param}_url"))
+    place = tmp_path / "shared"
+    place.mkdir()
+    engine = engine_of(url, place)
+    with closing(engine), closing(engine.open("main", create=True)) as opened:
+        yield opened
+
+
+async def test_two_machines_get_the_code_and_their_work_comes_back(store: Store, tmp_path: Path) -> None:
     await found(store, "ann", "bob")
     lead = LeadMachine(tmp_path / "lead", store)
     (lead.root / "draft.txt").write_text("not committed\n")
@@ -212,3 +234,41 @@ async def test_returned_work_moves_with_its_member_to_the_machine_of_the_lead_an
         (moved / "bad.txt").unlink()
         assert (await complete(two, "ann", tree, task=task)).merged
     assert "second.txt" in lead.files()
+
+
+async def test_large_files_whose_content_would_stay_behind_are_refused(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    content = b"large\n" * 100
+    oid = hashlib.sha256(content).hexdigest()
+    async with lead.running():
+        root, tree = await host.tree("ann")
+        kept = root / f".git/lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}"
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(content)
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(content)}\n"
+        (root / "large.bin").write_text(pointer)
+        with pytest.raises(ToolError, match="Git LFS"):
+            await tree.offer("Large\n")
+        git(root, "reset", "-q", "--soft", "HEAD~1")
+        git(root, "rm", "-q", "-f", "large.bin")
+        (root / "small.txt").write_text("small\n")
+        assert (await complete(host, "ann", tree)).merged
+    assert "large.bin" not in lead.files()
+
+
+async def test_stock_git_understands_what_was_sent(tmp_path: Path) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+    async with lead.running():
+        await host.tree("ann")
+    [(_, [chunk])] = [(name, items) for name, items in store._streams.items() if name.startswith("chunks/")]
+    (tmp_path / "code.bundle").write_bytes(base64.b64decode(str(chunk.body["data"])))
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "bundle", "verify", "-q", str(tmp_path / "code.bundle"))
+    git(other, "fetch", "-q", str(tmp_path / "code.bundle"), "refs/deskmate/travel:refs/heads/sent")
+    assert git(other, "rev-parse", "sent") == git(lead.root, "rev-parse", "deskmate/main")

@@ -48,7 +48,7 @@ class DeadlyStore:
 
 
 def at_step(step: int) -> Iterator[bool]:
-    """Yield whether the process is killed now: once, at one step. Later lives get further: they look at what is sent."""
+    """Yield whether the process is killed now: once, at one step. Later lives get further."""
     number = 0
     while True:
         number += 1

@@ -118,6 +118,7 @@ class MemberCode:
         sent = [bundle.tip for bundle in (await self._exchange.of(self._me)).bundles]
         if commit in sent or await self._is_in(commit, tip):
             return
+        await to_thread.run_sync(self._exchange.bundles.check_offer, commit, tip)
         needs = await to_thread.run_sync(self._exchange.bundles.bases, commit, [tip, *sent[-1:]])
         await self._exchange.send_bundle(code_of(self._me), commit, needs)
 

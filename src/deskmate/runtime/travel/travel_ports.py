@@ -55,6 +55,9 @@ class Bundles(Protocol):
     def is_in(self, commit: str, other: str) -> bool:
         """Tell whether a commit is another one, or before it."""
 
+    def check_offer(self, commit: str, tip: str) -> None:
+        """Raise ToolError if a commit has something that cannot be sent to the lead, and that `tip` has not."""
+
     def pack(self, tip: str, needs: Sequence[str]) -> Outgoing:
         """Return a bundle with everything that `tip` has and `needs` have not. It is kept until `sent`."""
 

@@ -14,6 +14,7 @@ from deskmate.core.travel.code_records import MOST_NAMED, BundleSent
 from deskmate.core.travel.payload_chunks import MOST_SENT
 from deskmate.errors import ToolError
 from deskmate.fs.safe_files import regular_file
+from deskmate.workspace.trees.filters.lfs_objects import has_large_files
 from deskmate.workspace.trees.git_program import GitProgram
 from deskmate.workspace.trees.team_branch import TEAM_REFS
 from deskmate.workspace.trees.travel.taken_pack import take_pack
@@ -53,6 +54,14 @@ class CodeBundles:
     def is_in(self, commit: str, other: str) -> bool:
         """Tell whether a commit is another one, or before it."""
         return self._git.run("merge-base", "--is-ancestor", commit, other, fails=(1,))[0] == 0
+
+    def check_offer(self, commit: str, tip: str) -> None:
+        """Raise ToolError if a commit has something that cannot be sent to the lead, and that the branch has not."""
+        if has_large_files(self._git, commit, tip):
+            raise ToolError(
+                "Your commits have large files of Git LFS. Their content cannot be sent to the machine of the lead. "
+                "Take them out of your commits with git rm --cached, or tell the lead."
+            )
 
     def pack(self, tip: str, needs: Sequence[str]) -> OutgoingFile:
         """Return a bundle with everything that `tip` has and `needs` have not. Raises ToolError if it is too large.
