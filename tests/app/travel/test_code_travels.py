@@ -1,6 +1,7 @@
 """Code gets to machines without the repository and back, over the store alone."""
 
 import base64
+import errno
 import hashlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -228,12 +229,38 @@ async def test_returned_work_moves_with_its_member_to_the_machine_of_the_lead_an
         assert (Path(workspace.root) / "bad.txt").exists()
         (Path(workspace.root) / "second.txt").write_text("second\n")
         task = await complete(one, "ann", local, task=task)
-        assert task.returned
+        assert "check" in (task.returned or "")
         moved, tree = await two.tree("ann")
         assert (moved / "second.txt").exists()
-        (moved / "bad.txt").unlink()
-        assert (await complete(two, "ann", tree, task=task)).merged
-    assert "second.txt" in lead.files()
+        (moved / "third.txt").write_text("third\n")
+        task = await complete(two, "ann", tree, task=task)
+        # The tree that it left on the first machine is still there.
+        back, tree = await one.tree("ann")
+        assert (back, (back / "third.txt").exists()) == (root, True)
+        (back / "bad.txt").unlink()
+        assert (await complete(one, "ann", tree, task=task)).merged
+    assert {"second.txt", "third.txt"} <= lead.files().keys()
+    assert not list((tmp_path / "lead/state/travel").rglob("*.tar"))
+
+
+async def test_a_full_disk_is_the_reason_that_a_member_reads_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    await found(store, "ann")
+    lead, host = LeadMachine(tmp_path / "lead", store), Host(tmp_path / "one", store)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with lead.running():
+        monkeypatch.setattr("deskmate.workspace.trees.travel.code_bundles.CodeBundles._write", full)
+        with pytest.raises(ToolError, match="No space left"):
+            await host.tree("ann")
+        monkeypatch.undo()
+        root, tree = await host.tree("ann")
+        (root / "ann.txt").write_text("ann\n")
+        assert (await complete(host, "ann", tree)).merged
 
 
 async def test_large_files_whose_content_would_stay_behind_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The trees of members on this machine, if the lead is on another one."""
 
-from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -81,12 +80,14 @@ class HostTrees:
         return MemberCode(member, exchange, _TeamClone(self._clone, bundles, self._team))
 
     async def make(self, member: str, _: Workspace) -> None:
-        """Make the tree of a member, unless it exists. Waits until the lead has sent what it needs."""
-        if self._clone.exists and await to_thread.run_sync(self._trees.folder(member).is_dir):
-            await self._code(member).sync()
-            return
-        commit = await self._code(member).begin()
-        await to_thread.run_sync(partial(self._trees.make_at, member, commit))
+        """Make the tree of a member, unless it exists. Waits until the lead has sent what it needs.
+
+        A tree that exists moves to the latest work, if it has nothing of its own: its member may have worked elsewhere.
+        """
+        there = self._clone.exists and await to_thread.run_sync(self._trees.folder(member).is_dir)
+        commit = await self._code(member).begin(lambda commit: self._trees.make_at(member, commit))
+        if there:
+            await self._trees.of(member)[1].move_to(commit)
 
     async def set_up(self, member: str) -> str:
         """Run the user's setup command in the tree of a member, once. Return what the member must know, or nothing."""

@@ -29,9 +29,17 @@ class LeadBranch:
         return await self._trees.begin(self._workspace)
 
     def files(self) -> OutgoingFile | None:
-        """Return the ignored files that every tree gets, if there are any."""
-        path = self._folder / "included.tar"
-        return OutgoingFile(path) if pack_included(self._places, path) else None
+        """Return the ignored files that every tree gets, if there are any. They are kept until `files_sent`."""
+        return OutgoingFile(self._included) if pack_included(self._places, self._included) else None
+
+    def files_sent(self) -> None:
+        """Delete what was kept for sending."""
+        self._included.unlink(missing_ok=True)
+
+    @property
+    def _included(self) -> Path:
+        # In a folder of its own, which is private: these files are secrets more often than not.
+        return self._folder / "included/files.tar"
 
 
 def lead_code_of(

@@ -1,6 +1,7 @@
 """Bundles sent and received, with what lead and members say about them."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from anyio import to_thread
 
@@ -41,11 +42,12 @@ class CodeExchange:
 
     async def send_bundle(self, stream: str, tip: str, needs: tuple[str, ...]) -> None:
         """Send everything that a commit has and others have not, and say so. Raises ToolError if it is too large."""
-        file = await to_thread.run_sync(self.bundles.pack, tip, needs)
-        await send(self.writer, file)
-        at = self.writer.clock.timestamp()
-        await self.say(stream, BundleSent(tip=tip, needs=needs, payload=file.payload, at=at))
-        await to_thread.run_sync(self.bundles.sent)
+        with disk_trouble():
+            file = await to_thread.run_sync(self.bundles.pack, tip, needs)
+            await send(self.writer, file)
+            at = self.writer.clock.timestamp()
+            await self.say(stream, BundleSent(tip=tip, needs=needs, payload=file.payload, at=at))
+            await to_thread.run_sync(self.bundles.sent)
 
     async def bring(
         self,
@@ -65,11 +67,11 @@ class CodeExchange:
         if steps is None:
             raise ToolError(f"Commit {tip[:12]} was not sent, or builds on commits that are not here.")
         for step in steps:
-            file = self._incoming(step.payload)
-            await receive(self.writer.store, file)
+            file = await self.fetch(step.payload)
             try:
-                await to_thread.run_sync(self.bundles.take, file.path, step, within)
-                await to_thread.run_sync(keep, step.tip)
+                with disk_trouble():
+                    await to_thread.run_sync(self.bundles.take, file.path, step, within)
+                    await to_thread.run_sync(keep, step.tip)
             finally:
                 # If git refuses it, it is no better the next time.
                 file.discard()
@@ -78,5 +80,15 @@ class CodeExchange:
     async def fetch(self, payload: Payload) -> Incoming:
         """Receive a file. Discard it after use."""
         file = self._incoming(payload)
-        await receive(self.writer.store, file)
+        with disk_trouble():
+            await receive(self.writer.store, file)
         return file
+
+
+@contextmanager
+def disk_trouble() -> Iterator[None]:
+    """Turn an error of the disk, such as a full one, into a ToolError. It must not end an agent or the lead."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(f"Code could not be sent or received: {error}. Tell the user.") from error

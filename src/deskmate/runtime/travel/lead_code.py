@@ -17,7 +17,7 @@ from deskmate.core.travel.code_records import BranchAt, CodeReady, CodeRefused, 
 from deskmate.core.travel.code_routes import is_reached
 from deskmate.errors import ToolError
 from deskmate.runtime.team_state import TeamState
-from deskmate.runtime.travel.code_exchange import CodeExchange
+from deskmate.runtime.travel.code_exchange import CodeExchange, disk_trouble
 from deskmate.runtime.travel.payload_travel import send
 from deskmate.runtime.travel.travel_ports import Outgoing
 
@@ -43,7 +43,10 @@ class BranchSource(Protocol):
         """Keep a commit and all before it from being collected. Blocks."""
 
     def files(self) -> Outgoing | None:
-        """Return the ignored files that every tree gets, if there are any. Blocks."""
+        """Return the ignored files that every tree gets, if there are any. They are kept until `files_sent`. Blocks."""
+
+    def files_sent(self) -> None:
+        """Delete what was kept for sending. Blocks."""
 
 
 class LeadCode:
@@ -57,7 +60,7 @@ class LeadCode:
         """Answer what members want, until cancelled."""
         roster, store = self._team_state.roster, self._exchange.writer.store
         while True:
-            members = [name for name, member in (await roster.refresh()).members.items() if member.isolated]
+            members = [one.name for one in (await roster.refresh()).members.values() if one.isolated and one.here]
             since = {ROSTER: roster.state.number}
             for name in members:
                 state = await self._exchange.of(name)
@@ -100,10 +103,12 @@ class LeadCode:
         return own
 
     async def _send_files(self) -> Payload | None:
-        files = await to_thread.run_sync(self._branch.files)
-        if files is None:
-            return None
-        await send(self._exchange.writer, files)
+        with disk_trouble():
+            files = await to_thread.run_sync(self._branch.files)
+            if files is None:
+                return None
+            await send(self._exchange.writer, files)
+            await to_thread.run_sync(self._branch.files_sent)
         return files.payload
 
     async def publish(self, tip: str) -> None:
@@ -136,13 +141,18 @@ class LeadCode:
             return
         if not _COMMIT.fullmatch(commit):
             raise ToolError(f"{ascii(commit)[:80]} is not a commit.")
+        offers = f"offers/{member}"
+        kept = await to_thread.run_sync(self._branch.kept, offers)
+        if kept == commit:
+            # It was brought before, or its member offered it on this machine.
+            return
         tip = await to_thread.run_sync(self._branch.tip)
         if tip and await self._has(commit) and await to_thread.run_sync(self._exchange.bundles.is_in, commit, tip):
             return
-        bundles, offers = state.bundles[-_MOST_BUNDLES:], f"offers/{member}"
+        bundles = state.bundles[-_MOST_BUNDLES:]
         if commit not in {bundle.tip for bundle in bundles}:
             raise ToolError(f"'{member}' has not sent commit {commit[:12]}.")
-        within = [one for one in (tip, await to_thread.run_sync(self._branch.kept, offers)) if one]
+        within = [one for one in (tip, kept) if one]
 
         def keep(step: str) -> None:
             self._branch.keep(offers, step)

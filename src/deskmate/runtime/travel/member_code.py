@@ -1,6 +1,6 @@
 """A member's side of code that travels, and its tree on another machine than the lead's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -45,10 +45,10 @@ class MemberCode:
     def __init__(self, me: str, exchange: CodeExchange, clone: TeamClone) -> None:
         self._me, self._exchange, self._clone = me, exchange, clone
 
-    async def begin(self) -> str:
-        """Get what a new tree needs, and return the commit that it begins at. Waits for the lead.
+    async def begin(self, make: Callable[[str], object]) -> str:
+        """Get what a tree needs, let `make` make it at a commit, and return that commit. Waits for the lead.
 
-        That is the branch of the team, or what this member last sent from another machine and is not merged. Raises
+        It is that of the branch, or what this member last offered, here or elsewhere, and is not merged. Raises
         ToolError if the lead cannot send the branch.
         """
         ready = await self._answer()
@@ -56,11 +56,16 @@ class MemberCode:
             await to_thread.run_sync(self._clone.begin, ready.tip)
             await self._bring(ready.tip)
             if not await to_thread.run_sync(self._clone.includes, ready.files):
-                archive = await self._exchange.fetch(ready.files) if ready.files else None
-                await to_thread.run_sync(self._clone.include, ready.files, archive.path if archive else None)
-                if archive:
-                    archive.discard()
-            return await self._own_work(ready) or ready.tip
+                await self._include(ready.files)
+            commit = await self._own_work(ready) or ready.tip
+            await to_thread.run_sync(make, commit)
+            return commit
+
+    async def _include(self, files: Payload | None) -> None:
+        archive = await self._exchange.fetch(files) if files else None
+        await to_thread.run_sync(self._clone.include, files, archive.path if archive else None)
+        if archive:
+            archive.discard()
 
     async def _answer(self) -> CodeReady:
         """Ask the lead for the branch, and wait until it has sent it. A question without an answer is not repeated."""

@@ -18,7 +18,7 @@ _GIT = ".git"
 
 
 def pack_included(places: TreePlaces, target: Path) -> bool:
-    """Write the files that the user lists into one file. Return whether there are any. Raises ToolError if too many."""
+    """Write the files that the user lists into one file. Return whether there are any. Raises ToolError."""
     found = False
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -27,6 +27,8 @@ def pack_included(places: TreePlaces, target: Path) -> bool:
             entry.size, entry.mode = len(data), os.fstat(fd).st_mode & 0o777
             archive.addfile(entry, io.BytesIO(data))
             found = True
+    if not found:
+        target.unlink()
     return found
 
 
