@@ -57,11 +57,10 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
-    from deskmate.app.travel.host_trees import HostTrees
+    from deskmate.app.handover.tree_parts import MemberTrees
     from deskmate.core.prompt.user_frames import UserCommand
     from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import ServerClient
-    from deskmate.workspace.trees.team_trees import TeamTrees
 
 
 @frozen
@@ -190,7 +189,7 @@ class TeamParts:
         )
 
     @property
-    def _trees(self) -> "TeamTrees | HostTrees":
+    def _trees(self) -> "MemberTrees":
         return self.trees.of_team(self.team_state, Path(self.workspace.root), self.sandbox, self.skill_folders)
 
     def keepers(self) -> tuple[Keeper, ...]:

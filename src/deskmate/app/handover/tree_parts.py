@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from deskmate.workspace.trees.team_trees import TeamTrees
     from deskmate.workspace.trees.tree_places import TreePlaces
 
+    MemberTrees: TypeAlias = TeamTrees | HostTrees
+
 Checkpoint: TypeAlias = Callable[[int, str], Coroutine[Any, Any, None]]
 HandOver: TypeAlias = Callable[[str, BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
 
@@ -51,7 +53,7 @@ class TreeParts:
 
     def of_team(
         self, team_state: TeamState, records: Path, sandbox: Sandbox, skills: tuple[Path, ...] = ()
-    ) -> "TeamTrees | HostTrees":
+    ) -> "MemberTrees":
         """Return the trees of a team. `records`: the folder that has its records. `skills`: folders of skills."""
         if self._away:
             from deskmate.app.travel.host_trees import HostTrees
@@ -64,7 +66,7 @@ class TreeParts:
     def keepers(
         self,
         team_state: TeamState,
-        trees: "TeamTrees | HostTrees",
+        trees: "MemberTrees",
         hooks: "CompletionHooks | None",
         workspace: Workspace,
     ) -> tuple[Keeper, ...]:
