@@ -84,9 +84,11 @@ async def _pass(folder: Path, work: Path, number: int) -> list[_Row]:
     await timed(_CLONE, partial(anyio.to_thread.run_sync, clone), path / "objects/pack")
     with closing(JsonlStore.open(place, TEAM, create=True)) as store:
         writer, sent = LogWriter(store, SystemClock()), place / ".teams" / TEAM / "chunks"
-        lead = CodeExchange(writer, CodeBundles(GitProgram(work / ".git", os.environ), place / "out"), _nothing)
+        lead = CodeExchange(
+            writer, CodeBundles(GitProgram(work / ".git", os.environ), place / "out", thin=True), _nothing
+        )
         there = HostClone(place / "state", place, os.environ)
-        bundles = CodeBundles(there.git, place / "unused")
+        bundles = CodeBundles(there.git, place / "unused", thin=False)
         host = CodeExchange(writer, bundles, partial(IncomingFile, place / "in"))
 
         async def receive(tip: str) -> None:

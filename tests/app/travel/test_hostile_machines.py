@@ -183,6 +183,28 @@ async def test_a_commit_of_the_user_that_was_never_sent_cannot_be_drawn_in_by_it
     assert why in await attack.is_refused(commit)
 
 
+async def test_a_file_of_the_user_cannot_be_drawn_in_as_the_base_of_a_delta(attack: Attack) -> None:
+    """Git can add the base of a delta to a pack. Then the pack would have a file that was never sent."""
+    secret = git(attack.lead.root, "hash-object", "-w", "--stdin", text="secret\n")
+    own = b"x\n"
+    blob = hashlib.sha1(b"blob 2\0" + own, usedforsecurity=False).hexdigest()
+    files = b"100644 secret.txt\0" + bytes.fromhex(secret) + b"100644 x.txt\0" + bytes.fromhex(blob)
+    tree = hashlib.sha1(b"tree %d\0" % len(files) + files, usedforsecurity=False).hexdigest()
+    text = commit_text(tree, attack.tip).encode()
+    commit = hashlib.sha1(b"commit %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+    # From 7 bytes of the base to 2 bytes, which the delta itself has.
+    delta = bytes([7, 2, 2]) + own
+    objects = [
+        bytes([0x90 | len(text) & 15, len(text) >> 4]) + zlib.compress(text),
+        bytes([0xA0 | len(files) & 15, len(files) >> 4]) + zlib.compress(files),
+        bytes([0x70 | len(delta)]) + bytes.fromhex(secret) + zlib.compress(delta),
+    ]
+    pack = b"PACK\0\0\0\2\0\0\0\3" + b"".join(objects)
+    data = header_bytes(commit, [attack.tip]) + pack + hashlib.sha1(pack, usedforsecurity=False).digest()
+    await attack.send(data, commit, attack.tip)
+    assert "unresolved delta" in await attack.is_refused(commit)
+
+
 async def test_bytes_that_are_not_what_their_hash_says_are_refused(attack: Attack) -> None:
     commit = attack.commit()
     data = header_bytes(commit, [attack.tip]) + attack.pack(commit, attack.tip)

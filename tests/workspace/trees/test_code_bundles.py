@@ -12,7 +12,7 @@ from deskmate.workspace.trees.git_program import GitProgram
 from deskmate.workspace.trees.travel.code_bundles import CodeBundles
 
 pytestmark = pytest.mark.behaviour("travel")
-HISTORIES = 60 if os.environ.get("DESKMATE_SOAK") else 4
+HISTORIES = 60 if os.environ.get("DESKMATE_SOAK") else 3
 COMMITS, FILES = 14, 5
 
 
@@ -49,13 +49,16 @@ def history(root: Path, chance: random.Random) -> list[str]:
     return commits
 
 
+@pytest.mark.parametrize("of_lead", [True, False])
 @pytest.mark.parametrize("seed", range(HISTORIES))
-def test_every_part_of_any_history_arrives_complete_and_passes_every_check(tmp_path: Path, seed: int) -> None:
+def test_every_part_of_any_history_arrives_complete_and_passes_every_check(
+    tmp_path: Path, seed: int, of_lead: bool
+) -> None:
     chance = random.Random(seed)
     source, target = new_repository(tmp_path / "source"), new_repository(tmp_path / "target")
     commits = history(source, chance)
-    sender = CodeBundles(GitProgram(source, os.environ), tmp_path / "out")
-    receiver = CodeBundles(GitProgram(target, os.environ), tmp_path / "none")
+    sender = CodeBundles(GitProgram(source, os.environ), tmp_path / "out", thin=of_lead)
+    receiver = CodeBundles(GitProgram(target, os.environ), tmp_path / "none", thin=False)
     has = list[str]()
     for tip in chance.sample(commits, k=7):
         needs = sender.bases(tip, has)
@@ -63,7 +66,7 @@ def test_every_part_of_any_history_arrives_complete_and_passes_every_check(tmp_p
             continue
         file = sender.pack(tip, needs)
         sent = BundleSent(tip=tip, needs=needs, payload=file.payload, at=0.0)
-        receiver.take(file.path, sent, within=has)
+        receiver.take(file.path, sent, within=None if of_lead else has)
         sender.sent()
         has.append(tip)
         git(target, "update-ref", f"refs/heads/{tip[:12]}", tip)
@@ -78,8 +81,8 @@ def test_a_folder_with_odd_letters_in_its_name_takes_bundles_too(tmp_path: Path)
     odd.mkdir()
     source, target = new_repository(odd / "source"), new_repository(odd / "target")
     [first, *_, last] = history(source, random.Random(1))
-    sender = CodeBundles(GitProgram(source, os.environ), odd / "out")
-    receiver = CodeBundles(GitProgram(target, os.environ), odd / "none")
+    sender = CodeBundles(GitProgram(source, os.environ), odd / "out", thin=False)
+    receiver = CodeBundles(GitProgram(target, os.environ), odd / "none", thin=False)
     for tip, has in ((first, []), (last, [first])):
         needs = sender.bases(tip, has)
         file = sender.pack(tip, needs)

@@ -70,7 +70,7 @@ class HostTrees:
 
     def _code(self, member: str) -> MemberCode:
         folder = self._clone.folder / self._team / known_name(member)
-        bundles = CodeBundles(self._clone.git, folder / "outgoing")
+        bundles = CodeBundles(self._clone.git, folder / "outgoing", thin=False)
 
         def incoming(payload: Payload) -> IncomingFile:
             # Members of this machine take turns, so the next one goes on with what another has begun to receive.

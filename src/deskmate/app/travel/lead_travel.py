@@ -47,6 +47,6 @@ def lead_code_of(
 ) -> LeadCode:
     """Return the lead's side of a team. `state`: the folder of Deskmate's own data."""
     folder = state / FOLDER / workspace_key(places.workspace) / team_state.roster.state.team
-    bundles = CodeBundles(places.git, folder / "outgoing")
+    bundles = CodeBundles(places.git, folder / "outgoing", thin=True)
     exchange = CodeExchange(team_state.writer, bundles, partial(IncomingFile, folder / "incoming"))
     return LeadCode(team_state, exchange, LeadBranch(trees, places, workspace, folder))

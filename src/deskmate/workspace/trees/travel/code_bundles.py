@@ -24,10 +24,13 @@ _PACK_SECONDS = 900.0
 
 
 class CodeBundles:
-    """The bundles of one repository. `outgoing`: a folder of this sender alone, for bundles that are not sent yet."""
+    """The bundles of one repository. `outgoing`: a folder of this sender alone, for bundles that are not sent yet.
 
-    def __init__(self, git: GitProgram, outgoing: Path) -> None:
-        self._git, self._outgoing = git, outgoing
+    `thin`: what is sent may have deltas on what the receiver has. It takes these only from the lead.
+    """
+
+    def __init__(self, git: GitProgram, outgoing: Path, *, thin: bool) -> None:
+        self._git, self._outgoing, self._thin = git, outgoing, thin
 
     def known(self, commits: Collection[str]) -> frozenset[str]:
         """Return those of these commits that the repository has."""
@@ -94,16 +97,9 @@ class CodeBundles:
             file.write(header_bytes(tip, needs))
             # Git writes through the descriptor, after what is in the file.
             file.flush()
-            words = (
-                "--no-replace-objects",
-                "pack-objects",
-                "-q",
-                "--revs",
-                "--thin",
-                "--stdout",
-                "--delta-base-offset",
-            )
-            self._git.write(file, *words, text=revisions, seconds=_PACK_SECONDS)
+            words = ("--no-replace-objects", "pack-objects", "-q", "--revs", "--stdout", "--delta-base-offset")
+            thin = ["--thin"] if self._thin else []
+            self._git.write(file, *words, *thin, text=revisions, seconds=_PACK_SECONDS)
         os.rename(unfinished, path)
 
     def sent(self) -> None:

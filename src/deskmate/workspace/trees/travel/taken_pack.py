@@ -26,12 +26,13 @@ def take_pack(git: GitProgram, pack: IO[bytes], tip: str, needs: Sequence[str], 
     """Take a pack into a repository if it has the commit `tip`, and all that `tip` has and `needs` have not.
 
     Objects of the repository count only if they are in `needs`: whoever made the pack must not get others into its
-    commits by knowing their names. `strict`: git checks the form of each object, too. Raises ToolError.
+    commits by knowing their names. `strict`: git checks the form of each object, too, and the pack may have no deltas
+    on objects that it does not have. Otherwise git would add these to it. Raises ToolError.
     """
     with _quarantine(git.folder / "objects") as folder:
         inside = git.with_objects(folder)
-        checks = ["--strict"] if strict else []
-        inside.run("index-pack", "--stdin", "--fix-thin", *checks, f"--max-input-size={MAX_PACK}", stdin=pack)
+        how = "--strict" if strict else "--fix-thin"
+        inside.run("index-pack", "--stdin", how, f"--max-input-size={MAX_PACK}", stdin=pack)
         _check(inside, folder, tip, needs)
         _move(folder / "pack", git.folder / "objects/pack")
 
