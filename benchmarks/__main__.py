@@ -35,6 +35,7 @@ from benchmarks import (
     sizing,
     stores,
     team,
+    travels,
     trees,
     waking,
 )
@@ -78,6 +79,7 @@ PARTS: dict[str, Part] = {
     "rewind": Part(rewinds.ask, "a checkpoint and a rewind of 1,000 changed files, beside plain git"),
     "sandbox": Part(sandboxes.ask, "what the sandbox adds to one command"),
     "merges": Part(trees.ask_merges, "merges per second, and what a tree adds to completing a task"),
+    "travel": Part(travels.ask, "code to another machine through the store: time and bytes, beside git clone"),
     "trees": Part(trees.ask_trees, "a tree of a large repository: time and disk, beside git worktree and a clone"),
 }
 

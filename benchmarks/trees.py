@@ -46,13 +46,13 @@ def ask_trees(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure how long it takes to make a tree, and how much of the disk it uses."""
     folder = folder.resolve()
     say(f"trees: a repository with {size.tree_files:,} files")
-    work = _repository(folder / "work", size.tree_files)
+    work = repository(folder / "work", size.tree_files)
     places = TreePlaces(folder / "state", work, os.environ)
-    head = _git(work, "rev-parse", "HEAD")
+    head = run_git(work, "rev-parse", "HEAD")
     ways: dict[str, Callable[[Path], object]] = {
-        "git worktree add": lambda path: _git(work, "worktree", "add", "-q", "--detach", str(path)),
-        "git clone": lambda path: _git(folder, "clone", "-q", "--no-hardlinks", str(work), str(path)),
-        "git clone --shared": lambda path: _git(folder, "clone", "-q", "--shared", str(work), str(path)),
+        "git worktree add": lambda path: run_git(work, "worktree", "add", "-q", "--detach", str(path)),
+        "git clone": lambda path: run_git(folder, "clone", "-q", "--no-hardlinks", str(work), str(path)),
+        "git clone --shared": lambda path: run_git(folder, "clone", "-q", "--shared", str(work), str(path)),
         "tree": lambda path: places.create(TEAM, path.name, head),
         "a tree again, from the pool": lambda path: places.create(TEAM, path.name, head),
         "tree, 2 of 50 folders": lambda path: places.create(TEAM, path.name, head, ("folder0", "folder1")),
@@ -98,7 +98,7 @@ def ask_merges(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure merges per second of the queue, and what each step adds to completing a task."""
     folder = folder.resolve()
     say(f"merges: {size.merges} tasks, in the queue and with plain git")
-    work = _repository(folder / "work", size.merged_files)
+    work = repository(folder / "work", size.merged_files)
     steps, queue_seconds, offers = anyio.run(_measure, folder, work, size.merges)
     plumbing, merging = _plumbing(work, offers), _merging(work, folder / "checkout", offers)
     count = len(offers)
@@ -118,26 +118,32 @@ def ask_merges(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     )
 
 
-def _git(folder: Path, *words: str) -> str:
+def run_git(folder: Path, *words: str) -> str:
+    """Run git in a folder and return what it printed. Raises RunFailed."""
     ran = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise RunFailed(f"git {words[0]} failed:\n{ran.stderr}")
     return ran.stdout.strip()
 
 
-def _repository(work: Path, files: int) -> Path:
+def _repeated(number: int) -> str:
+    return f"line {number}\n" * (FILE_BYTES // (6 + len(str(number))))
+
+
+def repository(work: Path, files: int, text: Callable[[int], str] = _repeated) -> Path:
+    """Make a repository with so many files. `text`: what is in each."""
     work.mkdir()
-    _git(work, "init", "-q", "-b", "trunk")
-    _git(work, "config", "user.name", "Bench")
-    _git(work, "config", "user.email", "bench@example.org")
+    run_git(work, "init", "-q", "-b", "trunk")
+    run_git(work, "config", "user.name", "Bench")
+    run_git(work, "config", "user.email", "bench@example.org")
     for number in range(files):
         path = work / f"folder{number % FOLDERS}" / f"file{number}.txt"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f"line {number}\n" * (FILE_BYTES // (6 + len(str(number)))))
-    _git(work, "add", "-A")
-    _git(work, "commit", "-q", "-m", "First")
+        path.write_text(text(number))
+    run_git(work, "add", "-A")
+    run_git(work, "commit", "-q", "-m", "First")
     # Loose objects would be slower to read than a user's repository is.
-    _git(work, "repack", "-q", "-a", "-d")
+    run_git(work, "repack", "-q", "-a", "-d")
     return work
 
 
@@ -230,19 +236,19 @@ async def _offer_all(state: TeamState, trees: TeamTrees, work: Path, tasks: int)
 
 
 def _plumbing(work: Path, offers: Sequence[str]) -> float:
-    began, tip = time.monotonic(), _git(work, "rev-parse", f"{offers[0]}^")
-    _git(work, "update-ref", "refs/heads/plumbing", tip)
+    began, tip = time.monotonic(), run_git(work, "rev-parse", f"{offers[0]}^")
+    run_git(work, "update-ref", "refs/heads/plumbing", tip)
     for number, offer in enumerate(offers):
-        tree = _git(work, "merge-tree", "--write-tree", tip, offer)
-        merged = _git(work, "commit-tree", tree, "-p", tip, "-p", offer, "-m", f"task {number}")
-        _git(work, "update-ref", "refs/heads/plumbing", merged, tip)
+        tree = run_git(work, "merge-tree", "--write-tree", tip, offer)
+        merged = run_git(work, "commit-tree", tree, "-p", tip, "-p", offer, "-m", f"task {number}")
+        run_git(work, "update-ref", "refs/heads/plumbing", merged, tip)
         tip = merged
     return time.monotonic() - began
 
 
 def _merging(work: Path, checkout: Path, offers: Sequence[str]) -> float:
-    _git(work, "worktree", "add", "-q", "--detach", str(checkout), f"{offers[0]}^")
+    run_git(work, "worktree", "add", "-q", "--detach", str(checkout), f"{offers[0]}^")
     began = time.monotonic()
     for number, offer in enumerate(offers):
-        _git(checkout, "merge", "-q", "--no-ff", "-m", f"task {number}", offer)
+        run_git(checkout, "merge", "-q", "--no-ff", "-m", f"task {number}", offer)
     return time.monotonic() - began

@@ -78,6 +78,8 @@ TEAM: dict[str, str] = {
     "assign": "lead or user put a task in a member's queue, whatever its role, and wake it; other teammates may not",
     "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
     "worktree": "a teammate may have its own copy of the repository; its work is merged once, verified, or returned",
+    "travel": "code for other machines and their work is stored and merged once, whatever is killed between chunks",
+    "travel-safe": "a bundle from elsewhere writes nothing but its member's offer, runs nothing and moves no branch",
     "advise": "a lead with more teammates than can work at once is told; a team shows what one agent would cost",
     "telemetry": "the logs give the same spans with the same ids, however they are read; no text leaves unasked",
     "goals": "a lead goes on until its goal is met, three rounds bring nothing new or a cap ends it, after a kill too",

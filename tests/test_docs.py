@@ -20,12 +20,13 @@ from deskmate.core.agent import entries
 from deskmate.core.agent.rules import decide, end_of_run
 from deskmate.core.goals import GoalRound
 from deskmate.core.hosts import host_records
-from deskmate.core.log.facts import Foreign
+from deskmate.core.log.facts import Foreign, reader
 from deskmate.core.log.records import Json, Record
 from deskmate.core.mcp.forms import FormField
 from deskmate.core.radar.overlaps import Overlap
 from deskmate.core.schedule import schedules
 from deskmate.core.team import members, messages, roster_fold, roster_records, spending, tasks
+from deskmate.core.travel import code_records, payload_chunks
 from deskmate.stores.projections import config, task_file
 from tests.test_architecture import MAY_IMPORT
 from tests.test_behaviours import read_markers
@@ -225,12 +226,16 @@ class Format(NamedTuple):
     shapes: tuple[type[BaseModel], ...] = ()
 
 
+# Both kinds of streams are on one page.
+_READ_CODE = reader(*code_records.KINDS, *payload_chunks.KINDS)
+
 FORMATS = [
     Format("mail", messages.KINDS, messages.read_envelope, (messages.SentImage, FormField)),
     Format("roster", roster_records.KINDS, roster_records.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("schedule", schedules.KINDS, schedules.read_schedule_event),
     Format("hosts", host_records.KINDS, host_records.read_host_event),
+    Format("code", (*code_records.KINDS, *payload_chunks.KINDS), _READ_CODE, (code_records.Payload,)),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt, Overlap)),
     Format(
         "transcript",

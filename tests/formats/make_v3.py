@@ -7,6 +7,7 @@ Run by hand from the top of the repository, only until that version is released:
 After that its folder is never made again.
 """
 
+import hashlib
 from pathlib import Path
 
 from deskmate.core.agent.entries import (
@@ -68,6 +69,8 @@ from deskmate.core.team.roster_records import (
 )
 from deskmate.core.team.spending import Spent
 from deskmate.core.team.tasks import Claimed, Completed, Created, Offered, OverlapsSeen, Receipt, Returned
+from deskmate.core.travel.code_records import BranchAt, BundleSent, CodeReady, CodeRefused, CodeWanted, Payload
+from deskmate.core.travel.payload_chunks import START, ChunkPosition, chunk_of
 from tests.formats.make import Line, and_more, file_of
 
 HERE = Path(__file__).parent / "v3"
@@ -263,6 +266,22 @@ SCHEDULE: list[Line] = [
     ScheduleDeleted(schedule=2, by="lead", at=_AT + 9600, cause="lead:9.0"),
 ]
 
+SENT_FILE = "größer 漢字\n".encode()
+SENT = Payload(sha256=hashlib.sha256(SENT_FILE).hexdigest(), size=len(SENT_FILE))
+_FIRST, _SECOND, _THIRD = "1a" * 20, "2b" * 20, "3c" * 20
+
+CODE: list[Line] = [
+    BundleSent(tip=_FIRST, payload=SENT, at=_AT),
+    CodeReady(member="alice", wanted=1, tip=_FIRST, own=_THIRD, files=SENT, at=_AT + 1),
+    BundleSent(tip=_SECOND, needs=(_FIRST,), payload=SENT, at=_AT + 2),
+    BranchAt(tip=_SECOND, at=_AT + 3),
+    CodeRefused(member="größer", wanted=2, reason="this repository is a shallow clone", at=_AT + 4),
+]
+ALICES_CODE: list[Line] = [
+    CodeWanted(has=(_FIRST,), at=_AT),
+    BundleSent(tip=_THIRD, needs=(_SECOND,), payload=SENT, at=_AT + 5),
+]
+
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "log/lead": ("teams/demo/lead_transcript.jsonl", LEAD),
     "roster": ("teams/demo/roster.jsonl", ROSTER),
@@ -271,6 +290,16 @@ STREAMS: dict[str, tuple[str, list[Line]]] = {
     "mail/lead": ("teams/demo/lead_inbox.jsonl", [SEEN, ASKED, BY_CLOCK]),
     "schedule": ("teams/demo/schedule.jsonl", SCHEDULE),
     "hosts": ("teams/demo/hosts.jsonl", HOSTS),
+    "code": ("teams/demo/code.jsonl", CODE),
+    "code/alice": ("teams/demo/alice_code.jsonl", ALICES_CODE),
+    f"chunks/{SENT.sha256}-0": (
+        f"teams/demo/chunks/{SENT.sha256}-0.jsonl",
+        [chunk_of(START, SENT_FILE[:8], more=True)],
+    ),
+    f"chunks/{SENT.sha256}-1": (
+        f"teams/demo/chunks/{SENT.sha256}-1.jsonl",
+        [chunk_of(ChunkPosition(size=8), SENT_FILE[8:], more=False)],
+    ),
     "mail/alice": ("teams/demo/alice_inbox.jsonl", ANSWERS),
     "mail/user": ("teams/demo/user_inbox.jsonl", USER),
 }

@@ -25,6 +25,7 @@ from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.core.team.status import Idle, Left, Waiting
 from deskmate.core.team.tasks import BoardState, Note, Task
+from deskmate.core.travel import code_records, payload_chunks
 from deskmate.errors import Held
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
@@ -46,6 +47,8 @@ READERS: dict[str, tuple[Callable[[Json], Any], tuple[type[Fact], ...]]] = {
     "spend": (spending.read_spent, spending.KINDS),
     "schedule": (schedules.read_schedule_event, schedules.KINDS),
     "hosts": (host_records.read_host_event, host_records.KINDS),
+    "code": (code_records.read_code_event, code_records.KINDS),
+    "chunks": (payload_chunks.read_chunk, payload_chunks.KINDS),
 }
 
 

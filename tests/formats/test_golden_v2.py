@@ -29,6 +29,7 @@ from deskmate.core.team.messages import Envelope, SentImage
 from deskmate.core.team.spending import Spending, Sum
 from deskmate.core.team.status import Idle, Left, Parked
 from deskmate.core.team.tasks import BoardState, Note, Receipt, Task
+from deskmate.core.travel import code_records
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
@@ -50,6 +51,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
     entries.WorkMode,
     GoalRound,
     Receipt,
+    code_records.Payload,
     PlanVerdict,
     CapsSet,
     SentImage,

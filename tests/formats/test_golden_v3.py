@@ -10,6 +10,7 @@ from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.hosts import host_fold
 from deskmate.core.hosts.placement import Wish
 from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.names import chunks_of
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
@@ -18,12 +19,28 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.open_questions import read_mail
 from deskmate.core.team.tasks import TaskStatus
+from deskmate.core.travel import code_records
+from deskmate.core.travel.code_routes import route
+from deskmate.core.travel.payload_chunks import START, taken
 from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.formats.make import body_of
-from tests.formats.make_v3 import CHOSEN, GIVEN, HERE, LEAD, MEETS, QUESTION, QUESTIONS, REFUSED, STREAMS, files
+from tests.formats.make_v3 import (
+    CHOSEN,
+    GIVEN,
+    HERE,
+    LEAD,
+    MEETS,
+    QUESTION,
+    QUESTIONS,
+    REFUSED,
+    SENT,
+    SENT_FILE,
+    STREAMS,
+    files,
+)
 from tests.formats.test_golden import READERS, kind_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("S4")]
@@ -117,6 +134,21 @@ async def test_the_hosts_of_a_space_are_still_known(store: JsonlStore) -> None:
     gpu1 = known.hosts["gpu1"]
     assert ([*known.hosts], gpu1.members, gpu1.load, gpu1.draining) == (["gpu1"], {"dora@demo"}, 0.75, True)
     assert {team: call.number for team, call in known.calls.items()} == {"demo": 2}
+
+
+async def test_code_on_its_way_is_still_found_and_put_together(store: JsonlStore) -> None:
+    said = code_records.fold(code_records.EMPTY, await store.read("code"))
+    found = route(said.bundles, frozenset(), said.tip or "")
+    assert found == said.bundles
+    data, at = b"", START
+    while at.size < SENT.size:
+        pieces, at = taken(SENT, at, await store.read(chunks_of(SENT.sha256, at.part), at.number))
+        data += b"".join(pieces)
+    assert data == SENT_FILE
+    own = code_records.fold(code_records.EMPTY, await store.read("code/alice"))
+    answer = said.answer("alice", own.wanted)
+    assert isinstance(answer, code_records.CodeReady)
+    assert answer.own == own.bundles[-1].tip
 
 
 def _remembered() -> Memory:

@@ -18,6 +18,7 @@ parts             what agents are given that depends on the settings
 detached          teams in processes of their own, which outlive the program that started them
 hosts             teammates on other machines
 attach            a team that another process runs, or nobody
+travel            code for members on other machines
 handover          what becomes of the work of teammates with their own trees
 image_files       images that the user sends: read and checked, then kept
 cleanup           removing teams

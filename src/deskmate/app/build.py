@@ -60,11 +60,11 @@ from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 if TYPE_CHECKING:
+    from deskmate.app.handover.tree_parts import MemberTrees
     from deskmate.app.hosts.host_parts import HostParts
     from deskmate.core.prompt.user_frames import UserCommand
     from deskmate.mcp.team_servers import TeamServers
     from deskmate.models.http.post_client import ServerClient
-    from deskmate.workspace.trees.team_trees import TeamTrees
 
 
 @frozen
@@ -200,13 +200,13 @@ class TeamParts:
         )
 
     @property
-    def _trees(self) -> "TeamTrees":
+    def _trees(self) -> "MemberTrees":
         return self.trees.of_team(self.team_state, Path(self.workspace.root), self.sandbox, self.skill_folders)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what merges and watches the work of teammates with trees of their own."""
-        hooks = merge_hooks_of(self.team_state, self.hooks)
-        trees = TreeWatch(self.team_state, lambda: self.trees.keepers(self.team_state, self._trees, hooks))
+        state, hooks = self.team_state, merge_hooks_of(self.team_state, self.hooks)
+        trees = TreeWatch(state, lambda: self.trees.keepers(state, self._trees, hooks, self.workspace))
         # Schedules belong to the first team of a lead.
         is_first = self.teams is not None and self.teams.first is self.team_state
         clock = (ScheduleWatch(self.team_state),) if is_first else ()

@@ -19,6 +19,7 @@ mcp              configured MCP servers, and what of theirs counts
 hosts            other machines that run teammates, and which of them a teammate runs on
 hooks            which hooks run at an event, and what their output means
 policy           permission rules, secrets and trusted files
+travel           how code gets to members on other machines and back
 profiles         agent types, and the files that describe them
 commands         prompts that a person sends by name
 prompt           what a model is asked, and how its context is kept small

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from deskmate.core.log.facts import Foreign
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, SCHEDULE, SPEND, USER, log, mail
+from deskmate.core.log.names import LEAD, ROSTER, SHARED, USER, log, mail
 from deskmate.core.log.records import Damaged, Item, Json, Record
 from deskmate.core.team.members import EMPTY, RosterState
 from deskmate.core.team.messages import Broadcast, Plain, read_envelope
@@ -150,8 +150,8 @@ class Reading:
         return self._look.has_streams_of(member)
 
     def streams(self) -> list[str]:
-        """Return the streams of the team: those of every team, and those of members and subagents that are there."""
-        return [ROSTER, BOARD, SPEND, SCHEDULE, *self._look.member_streams()]
+        """Return the streams of the team: those that a team has once, and the others that are there."""
+        return [*SHARED, *self._look.member_streams()]
 
     def seats(self) -> list[str]:
         """Return the members whose seat is or was held."""

@@ -9,6 +9,7 @@ agent_parts   what one agent is made with: its model, tools, workspace and promp
 running_team  a team that runs in this process: its teammates, its merge queue, and its readable copies
 radar         warnings of conflicts, while a team runs
 merge_queue   merges the work of members into the branch of their team
+travel        code on its way between the lead and members on other machines
 schedules     work by the clock, while a team runs
 team_players  keeps one running agent for every member that has not left
 supervisor    keeps one teammate running until it has left

@@ -60,6 +60,16 @@ class CompletionHooks(Protocol):
         """Run them in a folder with the merged files. Return why they refuse the task, empty if they do not."""
 
 
+class CodeCarrier(Protocol):
+    """Brings work from other machines, and the branch to them."""
+
+    async def bring(self, member: str, commit: str) -> None:
+        """Bring the work that a member offers into the repository. Raises ToolError if that is not possible."""
+
+    async def publish(self, tip: str) -> None:
+        """Show the branch to members on other machines."""
+
+
 @frozen
 class BatchEntry:
     """A task of a batch. `merged`: the commit that merges its work on top of the entry before.
@@ -91,12 +101,19 @@ class MergeQueue:
     """The queue of one team. `check`: the command that must succeed on every merged result, besides the task's own.
 
     `hooks`: asked about each result whose files merging changed. Before, they were asked as the owner's call began.
+    `carrier`: for members on other machines, if there can be any. They see the branch before their task is completed.
     """
 
     def __init__(
-        self, team_state: TeamState, target: MergeTarget, check: str = "", hooks: CompletionHooks | None = None
+        self,
+        team_state: TeamState,
+        target: MergeTarget,
+        check: str = "",
+        hooks: CompletionHooks | None = None,
+        carrier: CodeCarrier | None = None,
     ) -> None:
         self._team_state, self._target, self._check, self._hooks = team_state, target, check, hooks
+        self._carrier = carrier
         # Without a check, a batch saves nothing.
         self._limit = MAX_BATCH if check else 1
 
@@ -114,6 +131,7 @@ class MergeQueue:
         """Merge the work of tasks or return it. If the branch moves meanwhile, the offers stay for the next try."""
         try:
             tip = await self._target.tip()
+            await self._publish(tip)
             if batch := await self._batch(tip, tasks):
                 await self._accept(tip, batch)
         except ToolError as error:
@@ -152,6 +170,8 @@ class MergeQueue:
         """Merge a task's work on top of a commit, and run its own command on the result if its owner did not."""
         assert task.offer is not None, "it is in the queue"
         commit, receipt, target = task.offer.commit, task.offer.receipt, self._target
+        if self._carrier and task.owner:
+            await self._carrier.bring(task.owner, commit)
         if await target.contains(commit, tip):
             return AlreadyMerged(await target.merge_of(commit, tip) or tip)
         merged = await target.merge(tip, commit, task.subject, task.id)
@@ -175,6 +195,8 @@ class MergeQueue:
             accepted, why = refused
         if accepted and not await self._target.advance(tip, batch[accepted - 1].merged):
             return
+        if accepted:
+            await self._publish(batch[accepted - 1].merged)
         for entry in batch[:accepted]:
             await self._complete(entry.task, entry.receipt, entry.merged)
         if why:
@@ -201,6 +223,10 @@ class MergeQueue:
                 failed, failure = prefix, ran
         self._limit = next_limit(self._limit, len(batch), passed, failed=failed is not None)
         return passed, failure
+
+    async def _publish(self, tip: str) -> None:
+        if self._carrier:
+            await self._carrier.publish(tip)
 
     def _failed(self, ran: Ran, *, own: bool) -> str:
         return check_failed(self._target.name, ran.ended or f"exit status {ran.exit}", ran.output, own=own)

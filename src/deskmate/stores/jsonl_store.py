@@ -2,6 +2,7 @@
 
     <workspace>/.teams/<team>/roster.jsonl  spend.jsonl  <name>_inbox.jsonl  <name>_transcript.jsonl  <name>.seat
     <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl
+    <workspace>/.teams/<team>/code.jsonl  <name>_code.jsonl  chunks/<hash>-<number>.jsonl
     <workspace>/.tasks/<team>/board.jsonl
 
 This is the asynchronous part. It maps streams to files and runs every call that may block for long in a thread.
@@ -17,7 +18,7 @@ from typing import TypeVar
 
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
-from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
+from deskmate.core.log.names import BOARD, CHUNKS, CODE, is_call, known_name, split_seat, split_stream
 from deskmate.core.log.records import Damaged, Item, Json, Make, check_number, encode, encode_together
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
@@ -33,7 +34,7 @@ from deskmate.stores.wakeups import Place, Wakeups
 TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
-SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
+SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl", CODE: "_code.jsonl"}
 T = TypeVar("T")
 # At most this many lost records are reported one by one, each time some are found.
 _MOST_TOLD = 20
@@ -188,6 +189,8 @@ class JsonlStore:
         kind, owner = split_stream(stream)
         if not owner:
             return StreamFile(stream, self._tasks if kind == BOARD else self._team, f"{kind}.jsonl")
+        if kind == CHUNKS:
+            return StreamFile(stream, self._below(CHUNKS), f"{owner}.jsonl")
         if is_call(owner):
             return StreamFile(stream, self._below("subagents"), owner.replace(":", "-") + SUFFIX[kind])
         return StreamFile(stream, self._team, owner + SUFFIX[kind])

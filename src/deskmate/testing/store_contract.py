@@ -239,8 +239,20 @@ class StoreContract:
         await store.append("mail/bob", record("a\ud800b"))
         assert [item.body["text"] for item in await store.read("mail/bob") if isinstance(item, Record)] == ["a\ufffdb"]
 
+    @pytest.mark.parametrize("name", ["code", "code/bob", f"chunks/{'0a' * 32}-0", f"chunks/{'0a' * 32}-12"])
+    async def test_streams_that_carry_code_are_kept_apart(self, store: Store, again: Again, name: str) -> None:
+        body = record("A" * 480_000)
+        for stream in ("mail/bob", "code/alice", f"chunks/{'0b' * 32}-0", name):
+            await store.append(stream, body)
+        for each in (store, again()):
+            assert [item.body for item in await each.read(name) if isinstance(item, Record)] == [body]
+
     @pytest.mark.parametrize(
-        "name", ["", "inbox", "mail", "mail/", "mail/../x", "mail/-a", "log/a b", "mail/a:0.0", "board/x"]
+        "name",
+        [
+            *("", "inbox", "mail", "mail/", "mail/../x", "mail/-a", "log/a b", "mail/a:0.0", "board/x"),
+            *("code/", "code/../x", "code/a:1.0", "chunks", "chunks/bob", f"chunks/{'0a' * 32}", "chunks/../x-0"),
+        ],
     )
     async def test_what_is_no_stream_is_refused(self, store: Store, name: str) -> None:
         with pytest.raises(BadName):

@@ -31,7 +31,8 @@ async def run(workspace: Path) -> None:
         await team_state.roster.refresh()
         # The other keeper is the radar, whose steps come whenever it looks.
         parts = team_parts_of(workspace, TEAM, settings, team_state, client, sandbox)
-        queue, _ = parts.trees.keepers(team_state, parts.trees.of_team(team_state, workspace, sandbox), None)
+        trees = parts.trees.of_team(team_state, workspace, sandbox)
+        queue, _ = parts.trees.keepers(team_state, trees, None, parts.workspace)
         tasks.start_soon(queue.keep)
         while merge_queue(board := await team_state.board.refresh()):
             await store.changed({BOARD: board.number})

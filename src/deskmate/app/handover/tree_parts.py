@@ -10,27 +10,34 @@ from deskmate.config import Settings
 from deskmate.core.agent.entries import Noticed
 from deskmate.core.team.roster_records import Joined
 from deskmate.core.team.tasks import BoardState
+from deskmate.ports import Workspace
 from deskmate.runtime.running_team import Keeper
 from deskmate.runtime.team_state import TeamState
+from deskmate.trust.chosen_engine import engine_at
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.sandbox.mounts import Sandbox
 from deskmate.workspace.trees.handover.left_locks import remove_left_locks
 
 if TYPE_CHECKING:
     from deskmate.app.handover.running_handover import RunningHandover
+    from deskmate.app.travel.host_trees import HostTrees
     from deskmate.runtime.merge_queue import CompletionHooks
+    from deskmate.runtime.travel.lead_code import LeadCode
     from deskmate.workspace.trees.team_trees import TeamTrees
     from deskmate.workspace.trees.tree_places import TreePlaces
+
+    MemberTrees: TypeAlias = TeamTrees | HostTrees
 
 Checkpoint: TypeAlias = Callable[[int, str], Coroutine[Any, Any, None]]
 HandOver: TypeAlias = Callable[[str, BoardState, int, str], Coroutine[Any, Any, Noticed | None]]
 
 
 class TreeParts:
-    """The trees of a workspace, for the teams of one lead."""
+    """The trees of a workspace, for the teams of one lead. `away`: the lead, with the repository, is elsewhere."""
 
-    def __init__(self, settings: Settings, workspace: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, workspace: Path, environ: Mapping[str, str], *, away: bool = False) -> None:
         self._settings, self._workspace, self._environ = settings, Path(os.path.realpath(workspace)), environ
+        self._away = away
 
     @cached_property
     def _places(self) -> "TreePlaces":
@@ -46,19 +53,43 @@ class TreeParts:
 
     def of_team(
         self, team_state: TeamState, records: Path, sandbox: Sandbox, skills: tuple[Path, ...] = ()
-    ) -> "TeamTrees":
+    ) -> "MemberTrees":
         """Return the trees of a team. `records`: the folder that has its records. `skills`: folders of skills."""
+        if self._away:
+            from deskmate.app.travel.host_trees import HostTrees
+
+            return HostTrees(team_state, self._settings, self._workspace, sandbox, skills)
         from deskmate.app.handover.tree_choice import trees_of
 
         return trees_of(team_state, self._settings, self._places, records, sandbox, skills)
 
-    def keepers(self, team_state: TeamState, trees: "TeamTrees", hooks: "CompletionHooks | None") -> tuple[Keeper, ...]:
-        """Return what merges and watches the work in the trees of a team. `hooks`: for the merge queue."""
+    def keepers(
+        self,
+        team_state: TeamState,
+        trees: "MemberTrees",
+        hooks: "CompletionHooks | None",
+        workspace: Workspace,
+    ) -> tuple[Keeper, ...]:
+        """Return what merges and watches the work in the trees of a team. `hooks`: for the merge queue.
+
+        `workspace`: that of the lead, where the branch begins.
+        """
         from deskmate.runtime.merge_queue import MergeQueue
         from deskmate.runtime.radar.conflict_radar import ConflictRadar
+        from deskmate.workspace.trees.team_trees import TeamTrees
 
-        queue = MergeQueue(team_state, trees.target(), self._settings.check, hooks)
-        return queue, ConflictRadar(team_state, trees.unmerged())
+        assert isinstance(trees, TeamTrees), "the queue runs where the repository is"
+        code = self._code(team_state, trees, workspace)
+        queue = MergeQueue(team_state, trees.target(), self._settings.check, hooks, code)
+        return queue, ConflictRadar(team_state, trees.unmerged()), *([code] if code else [])
+
+    def _code(self, team_state: TeamState, trees: "TeamTrees", workspace: Workspace) -> "LeadCode | None":
+        """Return what sends code to members on other machines. They reach only a store that machines can share."""
+        if not engine_at(self._workspace).shared:
+            return None
+        from deskmate.app.travel.lead_travel import lead_code_of
+
+        return lead_code_of(team_state, trees, self._places, workspace, self._settings.state)
 
     def hand_over(self, checkpoint: Checkpoint | None) -> HandOver | None:
         """Return what hands work over while teams run, or None if the user does not want that.

@@ -22,6 +22,7 @@ RESERVED = frozenset({LEAD, USER, ALL, "anyone", "everyone", "system"})
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CALL = re.compile(r"([^:]{1,64}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
+_PART = re.compile(r"[0-9a-f]{64}-(0|[1-9][0-9]{0,5})")
 _LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
 # Characters that are easily read as others: digits as letters, i as l, and pairs of letters as one.
 _LOOK_ALIKES = str.maketrans("0134578i_", "oleastbl-")
@@ -173,12 +174,27 @@ def log(member: str) -> str:
     return f"log/{member}"
 
 
+def code_of(member: str) -> str:
+    """Return the name of the stream in which a member on another machine says which code it sends or needs."""
+    return f"{CODE}/{member}"
+
+
+def chunks_of(payload: str, part: int) -> str:
+    """Return the name of a stream with chunks of what was sent. `payload`: its SHA-256. `part`: counts from 0."""
+    return f"{CHUNKS}/{payload}-{part}"
+
+
 ROSTER = "roster"
 BOARD = "board"
 SPEND = "spend"
 SCHEDULE = "schedule"
 # The stream of a space, not of a team.
 HOSTS = "hosts"
+# What the lead says about code to members on other machines. Each of these answers in a stream of its own.
+CODE = "code"
+CHUNKS = "chunks"
+# The streams that a team has once.
+SHARED = (ROSTER, BOARD, SPEND, SCHEDULE, CODE)
 
 # The prefixes of the ids of background commands and subagents.
 COMMAND, SUBAGENT = "b", "a"
@@ -187,12 +203,15 @@ COMMAND, SUBAGENT = "b", "a"
 def split_stream(stream: str) -> tuple[str, str]:
     """Return a stream's kind and owner: `("mail", "bob")`, `("board", "")`; raise BadName for any other text."""
     kind, slash, owner = stream.partition("/")
-    if not slash and kind in (ROSTER, BOARD, SPEND, SCHEDULE, HOSTS):
+    if not slash and kind in (*SHARED, HOSTS):
         return kind, ""
     if slash and kind in ("mail", "log") and (_is_member(owner) or is_call(owner)):
         return kind, owner
+    if slash and ((kind == CODE and _is_member(owner)) or (kind == CHUNKS and _PART.fullmatch(owner))):
+        return kind, owner
     raise BadName(
-        f"{ascii(stream)[:80]} is not a stream. There are roster, board, spend, schedule, mail/<name> and log/<name>."
+        f"{ascii(stream)[:80]} is not a stream. There are {', '.join(SHARED)}, mail/<name>, log/<name>, code/<name> "
+        "and chunks/<hash>-<number>."
     )
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class LogWriter:
     """Appends records for one process. Every record has its stamp, and an append in doubt is tried again.
 
-    No record contains a secret that `redaction` knows. What is returned is what was written.
+    No record contains a secret that `redaction` knows, except chunks of code. What is returned is what was written.
     """
 
     def __init__(self, store: Store, clock: Clock, redaction: Redaction = SHAPES) -> None:
@@ -32,11 +32,15 @@ class LogWriter:
         self._ordinals = itertools.count(1)
 
     async def append(
-        self, stream: str, *bodies: Mapping[str, Any], expect: int | None = None, sync: bool = True
+        self, stream: str, *bodies: Mapping[str, Any], expect: int | None = None, sync: bool = True, as_is: bool = False
     ) -> list[Record]:
-        """Append `bodies` together and return their records. `Store.append` has the details."""
+        """Append `bodies` together and return their records. `Store.append` has the details.
+
+        `as_is`: do not redact them, because they are bytes of files that must arrive unchanged.
+        """
+        clean = bodies if as_is else map(self.redaction.value, bodies)
         # A lone surrogate or a tuple is not the same on disk.
-        made = [Encoded({**self.redaction.value(body), **self._stamp()}) for body in bodies]
+        made = [Encoded({**body, **self._stamp()}) for body in clean]
 
         async def once() -> list[Record]:
             numbers = await self.store.append(stream, *made, expect=expect, sync=sync)

@@ -69,7 +69,7 @@ class TeamLook(Protocol):
         """Return whether there is a mailbox or a transcript of a member."""
 
     def member_streams(self) -> list[str]:
-        """Return the mailboxes and transcripts of members and subagents."""
+        """Return the streams of members and subagents, and those with chunks of code."""
 
     def seats(self) -> list[str]:
         """Return the members whose seat is or was held."""

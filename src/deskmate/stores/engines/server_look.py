@@ -1,6 +1,6 @@
 """A team on a server, for people who look at it."""
 
-from deskmate.core.log.names import BOARD, LEAD, ROSTER, SCHEDULE, SPEND, log, mail
+from deskmate.core.log.names import LEAD, SHARED, log, mail
 from deskmate.core.log.records import Item
 from deskmate.errors import StoreError
 from deskmate.stores.engines.engine import DamageNote
@@ -36,8 +36,8 @@ class ServerLook:
         return not {mail(member), log(member)}.isdisjoint(self._streams())
 
     def member_streams(self) -> list[str]:
-        """Return the mailboxes and transcripts of members and subagents."""
-        return [stream for stream in self._streams() if stream not in (ROSTER, BOARD, SPEND, SCHEDULE)]
+        """Return the streams of members and subagents, and those with chunks of code."""
+        return [stream for stream in self._streams() if stream not in SHARED]
 
     def seats(self) -> list[str]:
         """Return the members whose seat is or was held."""

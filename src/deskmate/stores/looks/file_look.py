@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from deskmate.core.log.names import BOARD, is_call, split_stream
+from deskmate.core.log.names import BOARD, CHUNKS, is_call, split_stream
 from deskmate.core.log.records import Item
 from deskmate.errors import BadName, StoreError, StoreUnavailable
 from deskmate.fs.disk_calls import Files
@@ -16,7 +16,7 @@ from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.looks.truncation import Evidence, cut_of, evidence_of, missing_end
 from deskmate.stores.stream_file import StreamFile
 
-_SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
+_SEAT, _NOTE_CAP, _SUBAGENTS, _LINES = ".seat", 4096, "subagents", ".jsonl"
 
 
 class FileLook:
@@ -47,10 +47,11 @@ class FileLook:
         return any((folder / f"{member}{suffix}").is_file() for suffix in SUFFIX.values())
 
     def member_streams(self) -> list[str]:
-        """Return the streams of members and subagents that have files."""
+        """Return the streams of members and subagents, and those with chunks of code, that have files."""
         # The `:` of a call's id is `-` in file names.
         calls = (":".join(name.rsplit("-", 1)) for name in self._listed(_SUBAGENTS))
-        return [stream for name in (*self._listed(), *calls) for stream in _streams_of(name)]
+        own = [stream for name in (*self._listed(), *calls) for stream in _streams_of(name)]
+        return own + [stream for name in self._listed(CHUNKS) for stream in _valid(f"{CHUNKS}/{name}", _LINES)]
 
     def seats(self) -> list[str]:
         """Return the members whose seat is or was held."""
@@ -111,24 +112,32 @@ class FileLook:
         return Evidence()
 
     def _folder(self, stream: str) -> Path:
-        below = (_SUBAGENTS,) if is_call(split_stream(stream)[1]) else ()
+        kind, owner = split_stream(stream)
+        below = (CHUNKS,) if kind == CHUNKS else (_SUBAGENTS,) if is_call(owner) else ()
         return self._workspace.joinpath(TASKS if stream == BOARD else TEAMS, self._team, *below)
 
 
 def _file_of(stream: str) -> str:
     kind, owner = split_stream(stream)
-    return f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
+    if kind == CHUNKS:
+        return f"{owner}{_LINES}"
+    return f"{kind}{_LINES}" if not owner else owner.replace(":", "-") + SUFFIX[kind]
 
 
 def _streams_of(name: str) -> Iterator[str]:
     """Yield the stream of a member or subagent that is in a file of this name, if any."""
     for kind, suffix in SUFFIX.items():
+        yield from _valid(f"{kind}/{name}", suffix)
+
+
+def _valid(path: str, suffix: str) -> Iterator[str]:
+    """Yield the stream that a path names with a suffix, if it names one."""
+    if path.endswith(suffix):
         # Some file systems list names in another Unicode form than the one they were created with.
-        owner = unicodedata.normalize("NFC", name.removesuffix(suffix))
-        if name.endswith(suffix):
-            with suppress(BadName):
-                split_stream(f"{kind}/{owner}")
-                yield f"{kind}/{owner}"
+        stream = unicodedata.normalize("NFC", path.removesuffix(suffix))
+        with suppress(BadName):
+            split_stream(stream)
+            yield stream
 
 
 def _is_cut(folder: PrivateFolder, name: str) -> bool:

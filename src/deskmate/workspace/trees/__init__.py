@@ -14,6 +14,7 @@ unmerged_work    what members have not merged yet, and where it conflicts
 branch_changes   what the branch of a team changes: all of it, or the work of one task
 tree_inspection  what is in a member's tree and nowhere else
 tree_places      where the trees are, which repositories can have them, and making them
+travel           code on its way to other machines and back
 pool             trees that are used again by later members
 filters          files that git converts when it reads or writes them, such as those of Git LFS
 """

@@ -85,6 +85,10 @@ class GitProgram:
         """Run git and return what it printed, as it is. `given`: what it reads. Raises GitFailed."""
         return self._run(words, given=given, fails=fails, seconds=seconds, cwd=cwd)[1]
 
+    def write(self, file: IO[bytes], *words: str, text: str, seconds: float = SECONDS) -> None:
+        """Let git write what it prints into an open file. `text`: what it reads. Raises GitFailed."""
+        self._run(words, given=text.encode(), seconds=seconds, printed=file)
+
     def _run(
         self,
         words: tuple[str, ...],
@@ -93,6 +97,7 @@ class GitProgram:
         fails: tuple[int, ...] = (),
         seconds: float = SECONDS,
         cwd: Path | None = None,
+        printed: IO[bytes] | None = None,
     ) -> tuple[int, bytes]:
         command = ["git", *SAFE, "-c", "core.bare=true", f"--git-dir={self.folder}", *words]
         try:
@@ -102,7 +107,8 @@ class GitProgram:
                 env=self._environ,
                 input=given,
                 stdin=(stdin or subprocess.DEVNULL) if given is None else None,
-                capture_output=True,
+                stdout=printed or subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 timeout=seconds,
                 check=False,
             )
@@ -113,7 +119,7 @@ class GitProgram:
         if ran.returncode and ran.returncode not in fails:
             said = os.fsdecode(ran.stderr).strip()[-2000:]
             raise GitFailed(f"git {_subcommand(words)} failed: {said or ran.returncode}")
-        return ran.returncode, ran.stdout
+        return ran.returncode, ran.stdout or b""
 
     def line(self, *words: str) -> str:
         """Run git and return the one line that it prints."""
@@ -141,6 +147,15 @@ class GitProgram:
         """Return git that uses another file as its index."""
         return self._with({"GIT_INDEX_FILE": str(index)})
 
+    def with_objects(self, folder: Path) -> "GitProgram":
+        """Return git that writes objects into another folder, and reads those of the repository too."""
+        return self._with(
+            {
+                "GIT_OBJECT_DIRECTORY": str(folder),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{_escaped(self.folder)}/objects"',
+            }
+        )
+
     def signing_as(self, identity: Mapping[str, str]) -> "GitProgram":
         """Return git that commits as somebody."""
         return self._with(identity)
@@ -163,6 +178,11 @@ class GitProgram:
         other = copy(self)
         other._environ = {**self._environ, **variables}
         return other
+
+
+def _escaped(path: Path) -> str:
+    """Return a path as git reads it between quotes."""
+    return str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _subcommand(words: tuple[str, ...]) -> str:

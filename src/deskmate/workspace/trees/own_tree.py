@@ -110,13 +110,16 @@ class OwnTree:
 
     async def update(self) -> bool:
         """Bring the tree to the tip of the branch, if everything in it is merged. Return whether it is there now."""
-        tip = await self._tip()
-        await to_thread.run_sync(self._branch.keep, f"trees/{self._member}", tip)
+        return await self.move_to(await self._tip())
+
+    async def move_to(self, commit: str) -> bool:
+        """Bring the tree to a commit, if that has everything in it. Return whether it is there now."""
+        await to_thread.run_sync(self._branch.keep, f"trees/{self._member}", commit)
         ran = await self._run(
             "set -e",
             'test -z "$(git status --porcelain)"',
-            f"git merge-base --is-ancestor HEAD {tip}",
-            f"{SAFE_GIT} checkout -q --detach {tip}",
+            f"git merge-base --is-ancestor HEAD {commit}",
+            f"{SAFE_GIT} checkout -q --detach {commit}",
         )
         return ran.exit == 0
 

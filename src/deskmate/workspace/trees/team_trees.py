@@ -58,8 +58,20 @@ class TeamTrees:
         return self._places.of(self._team, member)
 
     async def make(self, member: str, workspace: Workspace) -> None:
-        """Make the tree of a member, unless it exists. `workspace`: that of the lead, where the branch begins."""
-        await to_thread.run_sync(self._create, member, await self.begin(workspace), self._setup.sparse)
+        """Make the tree of a member, unless it exists. `workspace`: that of the lead, where the branch begins.
+
+        It begins with what the member has offered before, if that is not merged: it may have worked elsewhere.
+        """
+        tip = await self.begin(workspace)
+        await to_thread.run_sync(self.make_at, member, await to_thread.run_sync(self._own_work, member, tip))
+
+    def _own_work(self, member: str, tip: str) -> str:
+        offered = self.branch.kept(f"offers/{member}")
+        return offered if offered and not self.branch.contains(offered, tip) else tip
+
+    def make_at(self, member: str, commit: str) -> None:
+        """Make the tree of a member at a commit, unless it exists."""
+        self._create(member, commit, self._setup.sparse)
 
     async def set_up(self, member: str) -> str:
         """Run the user's setup command in the tree of a member, once. Return what the member must know, or nothing."""

@@ -167,7 +167,15 @@ class TreePlaces:
         return place
 
     def _include(self, tree: Path) -> None:
-        """Copy the ignored files that the user lists. Links and special files are left out.
+        """Copy the ignored files that the user lists. Raises ToolError if they are too many or too large."""
+        for name, fd in self.included():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            with open(os.dup(fd), "rb") as source, (tree / name).open("xb") as copy:
+                shutil.copyfileobj(source, copy)
+            (tree / name).chmod(os.fstat(fd).st_mode & 0o777)
+
+    def included(self) -> Iterator[tuple[str, int]]:
+        """Yield the ignored files that the user lists, opened for reading. Links and special files are left out.
 
         Raises ToolError if they are too many or too large: they would be copied for each member.
         """
@@ -183,10 +191,7 @@ class TreePlaces:
                 if room < 0 or len(names) > _MAX_INCLUDED:
                     most = f"{_MAX_INCLUDED:,} files or {_MAX_INCLUDED_BYTES // 1_000_000} MB"
                     raise ToolError(f"{INCLUDE} names more than {most}. Ask the user to shorten it.")
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                with open(os.dup(fd), "rb") as source, (tree / name).open("xb") as copy:
-                    shutil.copyfileobj(source, copy)
-                (tree / name).chmod(os.fstat(fd).st_mode & 0o777)
+                yield name, fd
 
     def _ignored(self, by: str) -> set[str]:
         """Return the files of the user that git does not have, and that match the patterns of an option."""

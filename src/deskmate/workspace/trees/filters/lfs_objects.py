@@ -51,6 +51,14 @@ def take_large_files(git: GitProgram, tree: Path, commit: str, known: str) -> No
                 _copy(source, target, oid)
 
 
+def has_large_files(git: GitProgram, commit: str, known: str) -> bool:
+    """Tell whether a commit adds large files, which another one does not have, with content in the repository."""
+    objects = git.folder / _OBJECTS
+    if not objects.is_dir():
+        return False
+    return any((objects / oid[:2] / oid[2:4] / oid).exists() for oid in _pointers(git, commit, known))
+
+
 def _pointers(git: GitProgram, commit: str, known: str) -> Iterator[str]:
     listed = git.run("rev-list", "--objects", commit, f"^{known}")[1].splitlines()
     ids = "".join(f"{line.partition(' ')[0]}\n" for line in listed)
