@@ -23,7 +23,6 @@ from tests.servers.postgres import new_server
 DEPLOY = Path(__file__).parent.parent / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 # `deskmate host` is checked as soon as it is there.
-HOST = pytest.mark.skipif("host" not in deskmate.commands, reason="there is no command `host` yet")
 # What bubblewrap needs: a /proc of its own, and namespaces.
 BREAKS_THE_SANDBOX = {"ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset", "RestrictNamespaces"}
 
@@ -63,7 +62,7 @@ def parse(words: list[str]) -> str:
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [pytest.param(*one, id=one[0], marks=[HOST] if "host" in one[1] else []) for one in commands()],
+    [pytest.param(*one, id=one[0]) for one in commands()],
 )
 def test_each_command_is_one_of_ours_with_its_options(
     where: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -219,10 +219,8 @@ class TeamParts:
                 check_price(self.models(joined.model).name, self.settings)
             except BadSettings as error:
                 raise Refused(str(error), "Leave out model to use your own model.") from error
-        if joined.launcher == HOST:
-            return joined
         joined = self.trees.placed(joined)
-        return joined.model_copy(update={"launcher": self.settings.launcher})
+        return joined if joined.launcher == HOST else joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
         """Change the model of all agents that have none of their own. Return its full name.
@@ -391,7 +389,7 @@ def team_parts_of(
         skill_folders=folders,
         sandbox=sandbox,
         consent=consent,
-        trees=TreeParts(settings, place, environment()),
+        trees=TreeParts(settings, place, environment(), away=team_state.roster.state.is_away(member)),
         servers=servers_of(place, f"{team}/{member}", settings, consent, sandbox, team_state.writer.clock),
         hooks=hooks_of(place, team, settings, sandbox, consent),
         hosts=hosts_of(place, settings) if member == LEAD else None,

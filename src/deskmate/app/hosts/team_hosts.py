@@ -15,7 +15,6 @@ import anyio
 from anyio import to_thread
 
 from deskmate.app.hosts.host_registry import HostRegistry
-from deskmate.app.hosts.member_folder import isolated_on_hosts, needs_lead
 from deskmate.core.agent.entries import read_entry
 from deskmate.core.hosts.host_records import TeamCalled, limits_of
 from deskmate.core.hosts.host_texts import no_host_text
@@ -87,14 +86,12 @@ class TeamHosts:
             # The call runs again, and the teammate is there.
             return joined
         wish = Wish(joined.host or "", frozenset(joined.labels or ()))
-        if wish == Wish() and needs_lead(joined):
-            return joined
         hosts = await self.look()
         match place(hosts, wish):
             case OnHost(host=host):
                 # Several may be started at once, and none of them is on the roster yet.
                 self._chosen[joined.name] = host, self._clock.monotonic() + JOIN_SECONDS
-                return isolated_on_hosts(joined.model_copy(update={"launcher": HOST, "first_host": host}))
+                return joined.model_copy(update={"launcher": HOST, "first_host": host})
             case OnLead():
                 return joined
             case _:

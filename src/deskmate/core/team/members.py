@@ -170,6 +170,10 @@ class RosterState:
             return name
         return next((one for one in (*self.members, USER) if same_name(one, name)), name)
 
+    def is_away(self, name: str) -> bool:
+        """Tell whether a member is placed on another machine than the lead's."""
+        return name in self.members and bool(self.members[name].host)
+
     def mode_of(self, name: str) -> Mode:
         """Return the permission mode of a member, or of a subagent, whose name is the id of a member's call."""
         return self.modes.get(name.partition(":")[0], self.mode)
