@@ -22,7 +22,6 @@ from tests.servers.postgres import new_server
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-# `deskmate host` is checked as soon as it is there.
 # What bubblewrap needs: a /proc of its own, and namespaces.
 BREAKS_THE_SANDBOX = {"ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset", "RestrictNamespaces"}
 
