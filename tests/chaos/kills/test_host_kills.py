@@ -23,7 +23,7 @@ from tests.chaos.kills.test_cut_off import network, url
 __all__ = ["network", "url"]
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not can_cut(), reason="network namespaces need root")]
 SOAK = bool(os.environ.get("DESKMATE_SOAK"))
-MATES, TASKS, KILLS, SOON = (30, 300, 25, 3600) if SOAK else (6, 20, 2, 240)
+MATES, TASKS, KILLS, SOON, PAUSE = (30, 300, 25, 3600, 6.0) if SOAK else (6, 20, 2, 240, 0.3)
 HOSTS = ("one", "two", "three")
 
 
@@ -38,7 +38,9 @@ async def test_hosts_are_killed_at_random_and_every_task_is_done_once(
 ) -> None:
     for name in HOSTS:
         network.add(name)
-    async with host_space(url, tmp_path, story(starts(TASKS, team(MATES)), works("sleep 0.3")), network.here) as space:
+    async with host_space(
+        url, tmp_path, story(starts(TASKS, team(MATES)), works(f"sleep {PAUSE}")), network.here
+    ) as space:
         hosts = {name: start(space, network, name) for name in HOSTS}
         await space.up(*HOSTS)
         async with anyio.create_task_group() as tasks:

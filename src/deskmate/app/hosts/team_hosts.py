@@ -94,8 +94,10 @@ class TeamHosts:
                 return joined.model_copy(update={"launcher": HOST, "first_host": host})
             case OnLead():
                 return joined
-            case _:
+            case WaitForHost() | NoHost():
                 raise Refused(no_host_text(hosts, wish), "To start it on your machine, set host to lead.")
+            case unreachable:
+                assert_never(unreachable)
 
     async def _registered(self, *, create: bool) -> HostRegistry | None:
         if self._registry is None:
@@ -130,6 +132,7 @@ class TeamHosts:
                     tasks.start_soon(self._tell_entries, name)
                     is_over = await self._follow(member)
                     tasks.cancel_scope.cancel()
+                await self._tell_new_entries(name)
                 if is_over:
                     return
             await local.play(name)
@@ -219,14 +222,16 @@ class TeamHosts:
         return items[-1].number if items else 0
 
     async def _tell_entries(self, name: str) -> None:
-        store, stream = self._team_state.writer.store, log(name)
         while True:
-            await store.changed({stream: self._told[name]})
-            for item in await store.read(stream, self._told[name], sync=False):
-                self._told[name] = item.number
-                entry = read_entry(item.body) if isinstance(item, Record) else None
-                if entry is not None and not isinstance(entry, Foreign):
-                    self._team_state.feed.tell(Recorded(name, item.number, entry))
+            await self._team_state.writer.store.changed({log(name): self._told[name]})
+            await self._tell_new_entries(name)
+
+    async def _tell_new_entries(self, name: str) -> None:
+        for item in await self._team_state.writer.store.read(log(name), self._told[name], sync=False):
+            self._told[name] = item.number
+            entry = read_entry(item.body) if isinstance(item, Record) else None
+            if entry is not None and not isinstance(entry, Foreign):
+                self._team_state.feed.tell(Recorded(name, item.number, entry))
 
     # -- watching ---------------------------------------------------------------------------------
 
