@@ -6,7 +6,6 @@ transcript.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import anyio
 
@@ -42,7 +41,7 @@ class Agent:
         self._resting: View | None = None
         self._seen: View | None = None
         self._listeners: list[Callable[[], None]] = []
-        self._finishing = False
+        self._finishing = anyio.Event()
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a listener each time the agent comes to rest. It must neither wait nor raise."""
@@ -64,7 +63,7 @@ class Agent:
         roster = await team_state.roster.refresh()
         if not subagent and roster.members[started.name].only_user:
             await transcript.accept_cut()
-        return cls(AgentWork.of(team_state, transcript, parts, partial(_run_subagent, team_state, parts), subagent))
+        return cls(AgentWork.of(team_state, transcript, parts, _run_subagent, subagent))
 
     @property
     def transcript(self) -> Transcript:
@@ -98,8 +97,8 @@ class Agent:
         async with (work := self._work).tasks.open():
             work.tasks.start_soon(work.mail_watch.keep, work.transcript.memory.cursors)
             if finishing is not None:
-                self._finishing = finishing.is_set()
-                work.tasks.start_soon(self._finish, finishing)
+                self._finishing = finishing
+                work.tasks.start_soon(work.bell.ring_after, finishing)
             try:
                 return await self._go_on(until_rest)
             except (StoreCorrupt, Conflict) as error:
@@ -108,14 +107,9 @@ class Agent:
             finally:
                 await tell_end(self._work, self._seen)
 
-    async def _finish(self, finishing: anyio.Event) -> None:
-        await finishing.wait()
-        self._finishing = True
-        self._work.bell.ring()
-
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
-        while not self._finishing:
-            work = self._work = _in_current_team(self._work)
+        while not self._finishing.is_set():
+            work = self._work = self._work.in_current_team(_run_subagent)
             starting = await listen(work)
             view = self._seen = await see(work, starting, ends_at_rest=until_rest)
             work.step.set_alarms(view)
@@ -170,15 +164,6 @@ class Agent:
             listener()
         await wait_for_news(self._work, view, rest)
         self._resting = None
-
-
-def _in_current_team(work: AgentWork) -> AgentWork:
-    """Return the work of the agent in its team. That is another one if a lead has just created or closed a team."""
-    teams, elsewhere = work.parts.teams, work.parts.elsewhere
-    if teams is None or elsewhere is None or teams.current is work.team_state:
-        return work
-    parts = elsewhere(teams.current)
-    return work.in_team(teams.current, parts, partial(_run_subagent, teams.current, parts))
 
 
 async def _run_subagent(

@@ -1,8 +1,14 @@
 """Everything one agent works with, as one value that is complete before it plays."""
 
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeAlias
+
 import anyio
 
+from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.tool_table import AgentKind
+from deskmate.core.profiles.agent_profiles import AgentProfile
 from deskmate.core.team.members import Member
 from deskmate.core.values import frozen
 from deskmate.runtime.agent_parts import AgentParts
@@ -20,6 +26,9 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import PlayTasks
 from deskmate.runtime.team_state import TeamState
 
+# Runs a subagent in a team: the team, the parts of the agent that starts it, the call, the prompt, the agent type.
+RunIn: TypeAlias = Callable[[TeamState, AgentParts, str, str, AgentProfile], Coroutine[Any, Any, Result]]
+
 
 class Bell:
     """Wakes an agent that waits. Also counts if it rings before the agent waits, but after it last listened."""
@@ -30,6 +39,11 @@ class Bell:
     def ring(self) -> None:
         """Wake the agent."""
         self._rung.set()
+
+    async def ring_after(self, event: anyio.Event) -> None:
+        """Wake the agent once this is set."""
+        await event.wait()
+        self.ring()
 
     def renew(self) -> None:
         """Count only what rings from now on."""
@@ -67,18 +81,26 @@ class AgentWork:
         team_state: TeamState,
         transcript: Transcript,
         parts: AgentParts,
-        run_subagent: RunSubagent,
+        run_in: RunIn,
         subagent: Member | None = None,
     ) -> "AgentWork":
-        """Return the work of the agent with this transcript."""
+        """Return the work of the agent with this transcript. `run_in`: runs its subagents."""
         name, writer, budget = transcript.name, team_state.writer, team_state.budget
         tasks, bell = PlayTasks(), Bell()
         jobs = BackgroundJobs(name, tasks, parts.workspace, bell.ring, writer.redaction, lambda: budget.seconds_left)
-        waits = WaitTimes(writer.clock)
+        waits, run_subagent = WaitTimes(writer.clock), partial(run_in, team_state, parts)
         return cls._in_team(team_state, transcript, parts, run_subagent, subagent, tasks, bell, jobs, waits)
 
-    def in_team(self, team_state: TeamState, parts: AgentParts, run_subagent: RunSubagent) -> "AgentWork":
-        """Return the work of a lead that continues in another of its teams. Its background work continues too."""
+    def in_current_team(self, run_in: RunIn) -> "AgentWork":
+        """Return the work of the agent in its team. That is another one if a lead has just created or closed a team.
+
+        Its background work continues there.
+        """
+        teams, elsewhere = self.parts.teams, self.parts.elsewhere
+        if teams is None or elsewhere is None or teams.current is self.team_state:
+            return self
+        team_state, parts = teams.current, elsewhere(teams.current)
+        run_subagent = partial(run_in, team_state, parts)
         seen = self.mail_watch.end()
         self.step.end_alarms()
         work = self._in_team(
