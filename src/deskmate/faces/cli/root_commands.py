@@ -52,7 +52,7 @@ Environment variables (they override ~/.config/deskmate/settings.toml):
   DESKMATE_MAX_COST                    as --max-cost, in dollars
   DESKMATE_MODEL                       the model, as --model
   DESKMATE_STORE                       a PostgreSQL or NATS URL for teams
-  OTEL_EXPORTER_OTLP_ENDPOINT          an OpenTelemetry collector for spans and metrics
+  OTEL_EXPORTER_OTLP_ENDPOINT          a collector for spans and metrics
   NO_COLOR                             set it to anything to turn colours off
 """
 

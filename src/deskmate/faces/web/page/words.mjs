@@ -11,7 +11,7 @@ const CHINESE = {
   "Send": "发送", "send": "发送", "Message to": "发给", "all members": "所有成员", "Interrupt": "打断", "Ask to leave": "请它离开",
   "Ask this teammate to leave the team for good?": "请这位成员永久离开团队吗？", "Stop the team": "停止团队",
   "Interrupt every member, so that the team stops?": "打断所有成员，让团队停止吗？", "Share": "分享", "Save as one file to share": "保存为一个文件以便分享",
-  "Yes": "同意", "Always": "总是同意", "No": "拒绝", "Why not? (optional)": "为什么不？（可选）",
+  "Yes": "同意", "Always": "总是同意", "No": "拒绝", "Why not? (optional)": "为什么不？（可选）", "In your own words": "用自己的话",
   "Add a task": "添加任务", "Subject of the task": "任务标题", "Description": "说明", "Owner": "负责人", "anybody": "任何人", "Needs tasks": "依赖任务",
   "Role": "角色", "Author": "创建者", "Needs": "依赖", "Blocks": "阻塞", "waits for": "等待", "Merged": "已合并", "merged": "已合并", "Conflict": "冲突",
   "Conflicts": "冲突", "Changed": "更改时间", "Not merged": "未合并", "not merged": "未合并", "merging": "合并中", "Notes": "备注", "Task": "任务", "Tasks": "任务",
