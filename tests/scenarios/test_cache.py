@@ -15,7 +15,7 @@ from tests.scenarios.app_harness import FORMATS, AppHarness
 
 pytestmark = pytest.mark.anyio
 STEPS = 30
-LARGEST_FIRST_OF_LEAD = 15_000
+LARGEST_FIRST_OF_LEAD = 15 * 1024
 LARGEST_FIRST_OF_TEAMMATE = 10_000
 SHARE = 0.99
 SKILL = "---\nname: release\ndescription: how a release is made here\n---\nTag it.\n"

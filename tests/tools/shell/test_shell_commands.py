@@ -171,7 +171,7 @@ UNTOLD = (
     "git diff | sh", "bash", "bash -s x", "bash -lc 'git diff'", "bash -ic ls", 'bash -c "$x"', "bash -c \"rm '\"",
     "bash <<EOF\nrm x\nEOF", "bash <<< 'rm x'", "zsh -c ls", "busybox rm x", "su -c ls", "/bin/su -c ls",
     "bash /dev/stdin", "bash --init-file x", "xargs sh -c", "xargs -I{} sh -c 'rm {}'", "xargs -I{} {} x", "xargs env",
-    "xargs find", "xargs -a x rm", "xargs -i rm {}", "timeout $x git diff", "nice $x", "env $x", "sudo -u a ls",
+    "xargs find", "xargs -a x rm", "xargs -i rm {}", "timeout $x git diff", "nice $x", "env $x", "sudo -u a ls", "time -p -p ls",
     "find $x", "find . -exec rm", "find . -exec sh -c 'rm {}' ';'", "find . -exec ';'",
     "find . -name -exec , -exec rm x ';'", "find . -name -exec -o -exec rm x {} +", "find . -name -exec , rm ';'",
     "find . -name *.py -exec rm x ';'", "command $x",

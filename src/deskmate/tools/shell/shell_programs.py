@@ -171,11 +171,15 @@ _CHECKS: Mapping[str, Callable[[Words], bool]] = {
 
 @frozen
 class _Wrapper:
-    """How a program that runs another is called. `valued`: options with a value. `words`: words before the command."""
+    """How a program that runs another is called.
+
+    `valued`: options with a value. `words`: words before the command. `once`: it takes only one option.
+    """
 
     options: str = r"(?!)"
     valued: frozenset[str] = frozenset()
     words: int = 0
+    once: bool = False
 
 
 _XARGS = _Wrapper(
@@ -191,7 +195,8 @@ _WRAPPERS: Mapping[str, _Wrapper] = {
     "setsid": _Wrapper("-[cfw]+"),
     "stdbuf": _Wrapper("-[ioe][0-9LKM]+"),
     "sudo": _Wrapper("-n"),
-    "time": _Wrapper("-p"),
+    # In bash it is a word of the language: a second `-p` is the command.
+    "time": _Wrapper("-p", once=True),
     "timeout": _Wrapper("--foreground|--preserve-status|-v|-[ks][A-Z0-9a-z.]+", frozenset({"-k", "-s"}), words=1),
     "xargs": _XARGS,
 }
@@ -215,6 +220,8 @@ def _parted(wrapper: _Wrapper, rest: Words) -> tuple[Words, Words]:
     """Return the words for the program itself, and those of the command that it runs."""
     at = 0
     while at < len(rest) and rest[at].text.startswith("-"):
+        if at and wrapper.once:
+            raise Untold
         if rest[at].text in wrapper.valued:
             at += 1
         elif not re.fullmatch(wrapper.options, rest[at].text):
