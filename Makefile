@@ -42,7 +42,7 @@ quick: setup ## run the tests of the rules while you edit: under a minute on two
 	@echo "make test runs everything."
 	@HYPOTHESIS_PROFILE=quick $(PY) -m pytest -q $(PARALLEL) -m "not soak and not slow" $(QUICK)
 
-test: setup browser postgres ## run all tests that a change must pass: about eight minutes on two cores
+test: setup browser postgres ## run all tests that a change must pass: about twelve minutes on two cores
 	@$(PY) -m pytest $(PARALLEL) --durations=20 --durations-min=1
 
 test-all-pythons: browser postgres $(PYTHONS:%=.test-on-%) ## run the tests on every Python of PYTHONS, each in its own .venv-VERSION
