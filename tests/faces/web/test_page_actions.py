@@ -91,6 +91,8 @@ async def test_words_are_found_in_every_transcript_and_in_its_earliest_part(plac
     await anyio.to_thread.run_sync(in_team, place, talked)
     with anyio.fail_after(SOON):
         async with page_server(place) as server, opened(f"{server.link}&team=main") as page:
+            # The page listens to keys before it shows members.
+            await expect(page.locator(".member").first).to_be_visible()
             await page.keyboard.press("/")
             await page.get_by_role("searchbox", name="Search").fill("Whale sentence")
             await page.get_by_role("list", name="Found").get_by_role("button").click()
