@@ -85,7 +85,7 @@ def test_a_turn_has_its_model_calls_and_tool_calls_inside() -> None:
     turn = spans[-1]
     assert {span.parent_id for span in spans} == {turn.span_id, RUN}
     assert (turn.attributes[names.REQUEST_MODEL], turn.attributes[names.TURN_CALLS]) == ("flash", 2)
-    # Whoever adds up all spans must not count tokens twice.
+    # A sum over all spans must not count tokens twice.
     assert not {names.INPUT_TOKENS, names.COST} & set(turn.attributes)
     chat = spans[0].attributes
     assert (chat[names.PROVIDER], chat[names.INPUT_TOKENS], chat[names.CACHE_READ_TOKENS]) == ("gcp.gemini", 100, 80)

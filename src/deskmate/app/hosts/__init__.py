@@ -7,5 +7,4 @@ host_worker    on another machine: offers to run teammates, and says what it run
 host_slots     there, how many teammates it can run
 hosted_team    there, the teammates of one team
 host_actions   what a person does with hosts: start one, look at all
-member_folder  on a host, the folder that a teammate works in
 """

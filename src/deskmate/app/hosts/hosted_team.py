@@ -1,6 +1,6 @@
 """The teammates of one team that run on this host.
 
-The roster says who is placed here. Whoever is gets a process, once for each placement. Why it ended goes to the roster
+The roster says who is placed here. Each gets one process for each placement. Why it ended goes to the roster
 too, and the lead decides what to do then. Nobody runs here without a lead.
 """
 
@@ -17,7 +17,6 @@ from anyio.abc import TaskGroup
 
 from deskmate.app.build import team_parts_of, team_state_of
 from deskmate.app.hosts.host_slots import Slots
-from deskmate.app.hosts.member_folder import member_folder
 from deskmate.app.teammate_process import in_processes
 from deskmate.config import Settings
 from deskmate.config.project_settings import Limits, limited_by
@@ -82,7 +81,7 @@ class HostedTeam:
         self._settings = setup.settings
         self._running: dict[str, _Running] = {}
         self._seen = dict[str, int]()
-        self._checked = set[tuple[Path, Mode]]()
+        self._checked = set[Mode]()
         self._moved = Bell()
 
     async def keep(self) -> None:
@@ -152,10 +151,9 @@ class HostedTeam:
         setup, name = self._setup, member.name
         try:
             await self._slots.tell_taken(name, self._team)
-            folder = await member_folder(setup.place, self._settings, team_state, member)
-            self._check_mode(folder, team_state.roster.state.mode_of(name))
+            self._check_mode(team_state.roster.state.mode_of(name))
             parts = team_parts_of(
-                folder, self._team, self._settings, team_state, setup.client, setup.sandbox, setup.consent, name
+                setup.place, self._team, self._settings, team_state, setup.client, setup.sandbox, setup.consent, name
             )
             launcher = replace(in_processes(parts), hear=_ignore_line, finishing=self._draining)
             await launcher.play(name)
@@ -169,11 +167,11 @@ class HostedTeam:
             return ended.model_copy(update={"error": f"{error!s:.300}"})
         return ended
 
-    def _check_mode(self, folder: Path, mode: Mode) -> None:
+    def _check_mode(self, mode: Mode) -> None:
         """Raise BadSettings if this machine must not run a mode. Warns once."""
-        if (folder, mode) not in self._checked:
-            refuse_unconfined(folder, self._settings, self._setup.sandbox, [mode])
-            self._checked.add((folder, mode))
+        if mode not in self._checked:
+            refuse_unconfined(self._setup.place, self._settings, self._setup.sandbox, [mode])
+            self._checked.add(mode)
 
 
 def _ignore(words: str, kind: str = "other") -> None:

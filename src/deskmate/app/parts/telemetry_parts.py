@@ -29,7 +29,7 @@ def telemetry_of(team_state: TeamState, settings: Settings) -> tuple[Keeper, ...
         return ()
 
     def load(identity: TeamIdentity) -> ExportPositions:
-        # Without spans, there is nothing to keep: whoever turns them on later wants those from before.
+        # Without spans, there is nothing to keep: if they are turned on later, those from before are wanted too.
         kept = ExportPositions.load(settings.state, identity.trace_id, identity.team)
         return kept if choice.spans else ExportPositions()
 

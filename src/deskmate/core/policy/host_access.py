@@ -1,6 +1,6 @@
 """Whether a confined command may reach a host that is not on the user's list.
 
-A rule such as `network(pypi.org)` says so, or a person who is there is asked.
+A rule such as `network(pypi.org)` says so, or a person is asked, if one is there.
 """
 
 from collections.abc import Iterable

@@ -10,5 +10,5 @@ team_metrics   what a team used and how it is, as metrics
 projection     all of it together: records in, spans out
 
 The same records give the same spans with the same ids, in whatever portions they are read. So a crash loses no span,
-and whoever reads the streams again makes no others.
+and reading the streams again makes the same.
 """

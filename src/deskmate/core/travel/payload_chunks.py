@@ -1,6 +1,6 @@
 """A file in chunks: cut into records of a few streams, continued after a kill, and put together again.
 
-The streams of a file are named after its SHA-256, so the same file is sent once, whoever sends it. A chunk says at
+The streams of a file are named after its SHA-256, so the same file is sent only once. A chunk says at
 which byte it begins. The last chunk of a full stream says that the next stream goes on. So both sides know from the
 records alone how far they are, and a chunk that is there twice changes nothing.
 """

@@ -71,7 +71,7 @@ class HostGate:
 
 @asynccontextmanager
 async def open_gate(ask: AskHost) -> "AsyncIterator[HostGate]":
-    """Yield a gate. When the context ends, open questions are withdrawn and whoever waits for one is refused."""
+    """Yield a gate. When the context ends, open questions are withdrawn, and what waits for them is refused."""
     from anyio.from_thread import BlockingPortal
 
     async with BlockingPortal() as portal:

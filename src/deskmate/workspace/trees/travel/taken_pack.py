@@ -25,7 +25,7 @@ _ORDER = (".pack", ".rev", ".idx")
 def take_pack(git: GitProgram, pack: IO[bytes], tip: str, needs: Sequence[str], *, strict: bool) -> None:
     """Take a pack into a repository if it has the commit `tip`, and all that `tip` has and `needs` have not.
 
-    Objects of the repository count only if they are in `needs`: whoever made the pack must not get others into its
+    Objects of the repository count only if they are in `needs`: the sender of the pack must not get others into its
     commits by knowing their names. `strict`: git checks the form of each object, too, and the pack may have no deltas
     on objects that it does not have. Otherwise git would add these to it. Raises ToolError.
     """
